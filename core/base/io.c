@@ -1,0 +1,157 @@
+#include "core/base/io.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "core/base/auto.h"
+
+#define READ_STEP (64 * 1024)
+
+int io_read_all(int fd, struct buf *out)
+{
+	for (;;) {
+		size_t room = out->max - out->len;
+		size_t step = room < READ_STEP ? room : READ_STEP;
+		char probe;
+		if (step > 0 && buf_reserve(out, step) < 0)
+			return out->failed;
+		ssize_t got = step > 0 ? read(fd, out->data + out->len, step) : read(fd, &probe, 1);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (got == 0)
+			return 0;
+		if (step == 0)
+			return -EFBIG;
+		out->len += (size_t)got;
+		out->data[out->len] = '\0';
+	}
+}
+
+int io_write_all(int fd, const void *bytes, size_t len)
+{
+	const char *at = bytes;
+	while (len > 0) {
+		ssize_t done = write(fd, at, len);
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0)
+			return -errno;
+		at += done;
+		len -= (size_t)done;
+	}
+	return 0;
+}
+
+int io_open_beneath(int dir_fd, const char *path, int flags)
+{
+	struct open_how how = {
+		.flags = (uint64_t)(flags | O_CLOEXEC |
+				    (flags & O_PATH ? 0 : O_NONBLOCK | O_NOCTTY)),
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+	};
+	for (;;) {
+		long fd = syscall(SYS_openat2, dir_fd, path, &how, sizeof(how));
+		if (fd >= 0)
+			return (int)fd;
+		/* EAGAIN: something was renamed meanwhile and the kernel could not be sure. */
+		if (errno != EINTR && errno != EAGAIN)
+			return -errno;
+	}
+}
+
+int io_open_regular(int dir_fd, const char *path)
+{
+	/* Looked at before it is opened: opening a device can have effects of its own. */
+	auto_close int seen = io_open_beneath(dir_fd, path, O_PATH);
+	struct stat st;
+	if (seen < 0)
+		return seen;
+	if (fstat(seen, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
+	auto_close int fd = io_open_beneath(dir_fd, path, O_RDONLY);
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	return S_ISREG(st.st_mode) ? take_fd(&fd) : -EINVAL;
+}
+
+int io_load_beneath(int dir_fd, const char *path, struct buf *out)
+{
+	auto_close int fd = io_open_regular(dir_fd, path);
+	return fd < 0 ? fd : io_read_all(fd, out);
+}
+
+int io_replace_file(int dir_fd, const char *name, const void *bytes, size_t len, mode_t mode)
+{
+	char temp[NAME_MAX + 1];
+	int used = snprintf(temp, sizeof(temp), ".%s.new", name);
+	if (used < 0 || used >= (int)sizeof(temp))
+		return -ENAMETOOLONG;
+	auto_close int fd = openat(dir_fd, temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+	if (fd < 0)
+		return -errno;
+	int result = io_write_all(fd, bytes, len);
+	if (result == 0 && close(take_fd(&fd)) < 0)
+		result = -errno;
+	if (result == 0 && renameat(dir_fd, temp, dir_fd, name) < 0)
+		result = -errno;
+	if (result < 0)
+		unlinkat(dir_fd, temp, 0);
+	return result;
+}
+
+static int remove_contents(int parent_fd, const char *name)
+{
+	int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	auto_closedir DIR *dir = fdopendir(fd);
+	if (!dir) {
+		int error = errno;
+		close(fd);
+		return -error;
+	}
+	const struct dirent *entry;
+	while ((entry = readdir(dir))) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		int result = io_remove_tree(fd, entry->d_name);
+		if (result < 0)
+			return result;
+	}
+	return 0;
+}
+
+int io_remove_tree(int dir_fd, const char *name)
+{
+	if (unlinkat(dir_fd, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	if (errno != EISDIR && errno != EPERM)
+		return -errno;
+	int result = remove_contents(dir_fd, name);
+	if (result < 0)
+		return result;
+	return unlinkat(dir_fd, name, AT_REMOVEDIR) < 0 ? -errno : 0;
+}
+
+int io_set_nonblock(int fd, bool on)
+{
+	int flags = fcntl(fd, F_GETFL);
+	if (flags < 0)
+		return -errno;
+	flags = on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK;
+	return fcntl(fd, F_SETFL, flags) < 0 ? -errno : 0;
+}

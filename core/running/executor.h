@@ -1,0 +1,104 @@
+/*
+ * Runs calls in tool hosts: a queue of jobs and a pool of host processes. A host belongs to one
+ * tool and one identity, runs one job at a time and stays warm for the next; a spare one, already
+ * booted, waits for the first call of any tool. The executor knows nothing of FUSE, of call files
+ * or of what becomes of a result: it reports through callbacks.
+ */
+#ifndef PEGFS_RUNNING_EXECUTOR_H
+#define PEGFS_RUNNING_EXECUTOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/base/fail.h"
+#include "core/base/loop.h"
+#include "core/running/identity.h"
+#include "core/tools/result.h"
+#include "core/tools/tool.h"
+
+struct executor;
+struct job;
+
+/* Everything is copied. Zero in a number means its default (executor_config_defaults). */
+struct executor_config {
+	const char *lib_dir;     /* holds host/ (the host scripts) and node_modules/ (jiti) */
+	const char *state_dir;   /* private, on tmpfs; caches lie below it, one for each uid */
+	const char *const *env;  /* NULL-terminated NAME=VALUE: the whole environment of a tool */
+	unsigned hosts_max;      /* host processes at once */
+	unsigned hosts_per_tool; /* of one tool and identity */
+	unsigned queue_max;      /* jobs that wait, in all */
+	unsigned queue_per_uid;  /* jobs that wait or run, of one uid */
+	unsigned spares;         /* booted hosts that wait for a tool */
+	unsigned timeout_ms;     /* of a job, from its start */
+	unsigned grace_ms;       /* from the abort signal to SIGTERM, and from that to SIGKILL */
+	unsigned idle_ms;        /* after which a warm host goes */
+	uint64_t memory_max;     /* bytes, of one host with its children; 0: no limit */
+	unsigned processes_max;  /* of one host; 0: no limit */
+	unsigned files_max;      /* open files of one process */
+	size_t result_max;       /* bytes of JSON that a host may send as one result */
+	size_t output_max;       /* bytes of what a tool prints that are handed on, for each job */
+	size_t progress_max;     /* bytes of progress that are handed on, for each job */
+};
+
+void executor_config_defaults(struct executor_config *config);
+
+/* Owned by the caller. loop is borrowed and must outlive it. NULL and *why where it cannot be. */
+struct executor *executor_new(
+	struct loop *loop, const struct executor_config *config, struct fail *why);
+
+/* Kills every host and its children, waits for none; jobs end without a callback. */
+void executor_free(struct executor *executor);
+
+/* How a job ended; each has one result that says so to the caller. */
+enum job_end {
+	JOB_DONE,    /* a ToolResult that is no error */
+	JOB_FAILED,  /* isError, a throw, no ToolResult, a missing export */
+	JOB_CRASHED, /* the host died, was killed for memory, or broke the protocol */
+	JOB_TIMED_OUT,
+	JOB_CANCELLED,
+};
+
+struct job_events {
+	/* The job has been given to a host. */
+	void (*on_start)(void *arg, pid_t host_pid);
+	/* One onUpdate: its partial as JSON on one line, without a newline. */
+	void (*on_progress)(void *arg, const char *json, size_t len);
+	/* What the tool printed; all of it comes before on_end. */
+	void (*on_output)(void *arg, const char *bytes, size_t len);
+	/* Exactly once, last; never from within executor_submit. *result becomes the callee's. */
+	void (*on_end)(void *arg, enum job_end end, struct result *result);
+};
+
+struct job_request {
+	const char *call_id;        /* toolCallId; copied */
+	struct tool *tool;          /* a reference is taken */
+	const json_t *params;       /* complete and checked; copied */
+	const struct identity *who; /* copied */
+	unsigned timeout_ms;        /* 0: the tool's, else the executor's */
+	bool nested;                /* made by a call that runs: never waits for a free host,
+	                                   or the two would wait for each other */
+};
+
+/*
+ * Queues or starts a job. events is borrowed for the job's life (make it static). Returns the job,
+ * owned by the executor, valid until on_end returns; or NULL and *why: -EBUSY when too many wait,
+ * -EACCES when this process may not run anything as that identity.
+ */
+struct job *executor_submit(struct executor *executor, const struct job_request *request,
+	const struct job_events *events, void *arg, struct fail *why);
+
+/* Aborts a job: AbortSignal first, then SIGTERM, then SIGKILL to its whole process tree. */
+void executor_cancel(struct job *job);
+
+/* Whether pid is one of the hosts. */
+bool executor_owns_pid(const struct executor *executor, pid_t pid);
+
+struct executor_stats {
+	unsigned hosts, hosts_idle, spares, jobs_running, jobs_waiting;
+	uint64_t hosts_started, hosts_crashed;
+};
+void executor_get_stats(const struct executor *executor, struct executor_stats *stats);
+
+#endif

@@ -1,0 +1,68 @@
+/* A tool as its TOOL.md describes it: plain data, never changed once it is in a snapshot. */
+#ifndef PEGFS_TOOLS_TOOL_H
+#define PEGFS_TOOLS_TOOL_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TOOL_NAME_MAX 128
+#define TOOL_FILE "TOOL.md"
+
+enum input_type { INPUT_STRING, INPUT_NUMBER, INPUT_BOOLEAN, INPUT_ENUM }; /* R21 to R24 */
+
+struct input {
+	char *name;        /* owned */
+	char *description; /* owned, "" where missing (R27) */
+	enum input_type type;
+	bool optional;  /* R28 */
+	bool sensitive; /* R29 */
+	char **values;  /* owned; of INPUT_ENUM (R30), never empty there */
+	size_t value_count;
+	json_t *default_value; /* owned, of the input's type; NULL: none (R31) */
+};
+
+enum language { LANGUAGE_TYPESCRIPT, LANGUAGE_PYTHON, LANGUAGE_BASH }; /* R19 */
+
+/* Shared and counted: a snapshot, and each call that runs, hold a reference. */
+struct tool {
+	size_t refs;
+	/* from the front matter, owned */
+	char *name;  /* R15; a safe file name */
+	char *label; /* R16; never NULL */
+	char *description;
+	int64_t version; /* R18, A1; 0 where missing */
+	enum language language;
+	unsigned timeout_ms;  /* TOOL.md's `timeout` (seconds there); 0: none given */
+	struct input *inputs; /* owned, in the order of TOOL.md */
+	size_t input_count;
+	char *body; /* owned; what follows the closing fence, byte for byte (line ends are LF) */
+	size_t body_len;
+	/* from where it was found, owned */
+	char *source; /* absolute path of the directory in which it was found; NULL until placed */
+	char *dir_name; /* its name there */
+	char *dir;      /* source/dir_name */
+	char *entry;    /* file name beside TOOL.md: index.ts, index.js, index.py or index.sh */
+	uint32_t id;    /* unique in its snapshot, derived from the name */
+};
+
+/* One reference, which is the caller's. All fields are zero. */
+struct tool *tool_new(void);
+struct tool *tool_ref(struct tool *tool);
+void tool_unref(struct tool *tool); /* NULL is allowed */
+
+static inline void auto_tool_unref(struct tool **tool)
+{
+	tool_unref(*tool);
+}
+#define auto_tool __attribute__((cleanup(auto_tool_unref)))
+
+/* The input of that name, or NULL. */
+const struct input *tool_find_input(const struct tool *tool, const char *name);
+
+/* "typescript", ... and "string", "number", "boolean", "enum". */
+const char *language_name(enum language language);
+const char *input_type_name(enum input_type type);
+
+#endif
