@@ -1,0 +1,358 @@
+# pegfs. `make help` lists the targets; docs/hacking.md explains them.
+#
+# One Makefile, no sub-makefiles. A variant (asan, tiny, fuzz, cover) is the same build with other
+# flags below build/VARIANT; its targets call this Makefile once more with VARIANT set.
+
+VERSION := 0.1.0
+
+VARIANT :=
+BUILD := build$(if $(VARIANT),/$(VARIANT))
+
+CC := gcc
+CFLAGS ?= -O2 -g
+PYTHON ?= /usr/bin/python3
+PREFIX ?= /usr/local
+# Where mount(8) looks for helpers; it looks nowhere else, so only a private PREFIX has its own.
+MOUNT_HELPER_DIR ?= $(if $(filter /usr /usr/local,$(PREFIX)),/sbin,$(PREFIX)/sbin)
+# Picks tests: a name or a part of one, as in `make check-unit T=manifest`.
+T ?=
+FUZZ_SECONDS ?= 20
+
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-8s %s\n' '$(1)' '$(2)')
+
+# ------------------------------------------------------------------------------------- flags
+
+WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
+	-Wpointer-arith -Wcast-qual -Wwrite-strings -Wformat=2 -Wundef -Wvla -Wconversion
+HARDENING := -fstack-protector-strong -fPIE
+HARDENING_LINK := -pie -Wl,-z,relro -Wl,-z,now
+FORTIFY := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
+
+SANITIZE := -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
+VARIANT_FLAGS_ := $(FORTIFY)
+VARIANT_FLAGS_asan := $(SANITIZE)
+VARIANT_FLAGS_tiny := $(SANITIZE) -DPEGFS_TINY
+VARIANT_FLAGS_fuzz := $(SANITIZE) -fsanitize=fuzzer-no-link
+VARIANT_FLAGS_cover := -O0 -fprofile-instr-generate -fcoverage-mapping
+VARIANT_FLAGS := $(VARIANT_FLAGS_$(VARIANT))
+
+BASE_FLAGS := -std=c11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DPEGFS_VERSION='"$(VERSION)"' -I.
+COMPILE = $(CC) $(BASE_FLAGS) $(WARNINGS) $(HARDENING) $(CPPFLAGS) $(CFLAGS) $(VARIANT_FLAGS)
+LINK = $(CC) $(HARDENING) $(HARDENING_LINK) $(CFLAGS) $(VARIANT_FLAGS) $(LDFLAGS)
+
+# The core is compiled without the path of libfuse's headers: it cannot come to know them.
+FUSE_FLAGS := -I/usr/include/fuse3 -DFUSE_USE_VERSION=314
+CORE_LIBS := -ljansson -lyaml -lcmark
+FUSE_LIBS := -lfuse3
+
+# --------------------------------------------------------------------------- sources, products
+
+CORE_SRC := $(filter-out core/cmd/main.c,$(wildcard core/*/*.c))
+FS_SRC := $(filter-out fs/main.c,$(wildcard fs/*.c))
+UNIT_SRC := $(wildcard tests/unit/test_*.c)
+UNIT_FS_SRC := $(wildcard tests/unit/fs/test_*.c)
+FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
+ALL_SRC := $(wildcard core/*/*.c fs/*.c tests/unit/*.c tests/unit/fs/*.c tests/fuzz/*.c \
+	tests/oracle/*.c)
+ALL_HEADERS := $(wildcard core/*/*.h fs/*.h tests/*/*.h)
+SHELL_SCRIPTS := $(wildcard .ci/run scripts/deps scripts/demo tests/e2e/*.sh core/host/sh/*.sh \
+	mountscripts/*.sh tests/run-fuzz)
+
+obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+
+CORE_LIB := $(BUILD)/libpegfs-core.a
+FS_LIB := $(BUILD)/libpegfs-fs.a
+LIB_DIR := build/lib/pegfs
+UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(UNIT_SRC) $(UNIT_FS_SRC))
+FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzzers/%,$(FUZZ_SRC))
+PROGRAMS := $(if $(wildcard fs/main.c),$(BUILD)/pegfs) \
+	$(if $(wildcard core/cmd/main.c),$(BUILD)/pegfs-core)
+HOST_FILES := $(shell find core/host -type f 2>/dev/null)
+
+.PHONY: all
+all: $(PROGRAMS) $(CORE_LIB) lib-dir
+
+.DELETE_ON_ERROR:
+.SECONDARY:
+MAKEFLAGS += --no-builtin-rules
+
+# What `make demo`, `make check` and their parts need first; `make` alone installs nothing.
+DEPS_FIRST := $(if $(filter demo,$(MAKECMDGOALS)),deps-build) \
+	$(if $(filter check check-%,$(MAKECMDGOALS)),deps-check)
+
+NEEDED := /usr/include/jansson.h /usr/include/yaml.h /usr/include/cmark.h
+NEEDED_FUSE := /usr/include/fuse3/fuse_lowlevel.h
+NEEDED_TEST := /usr/include/cmocka.h
+
+$(NEEDED) $(NEEDED_FUSE) $(NEEDED_TEST): | $(DEPS_FIRST)
+	@test -e $@ || { echo "$@ is missing: run \`make deps\` (as root or with sudo)" >&2; exit 1; }
+
+# Objects are made anew when the compiler or a flag changes.
+FLAGS_FILE := $(BUILD)/flags
+$(FLAGS_FILE): force
+	$(call keep,$(COMPILE) -- $(LINK))
+
+# An archive is made anew when a source comes or goes.
+$(BUILD)/core.list: force
+	$(call keep,$(CORE_SRC))
+$(BUILD)/fs.list: force
+	$(call keep,$(FS_SRC))
+
+# Puts a text into the target, and leaves it and its time alone where it holds that text already.
+quote = '$(subst ','\'',$(1))'
+define keep
+@mkdir -p $(@D)
+@printf '%s\n' $(call quote,$(1)) | cmp -s - $@ || printf '%s\n' $(call quote,$(1)) >$@
+endef
+.PHONY: force
+force:
+
+$(BUILD)/obj/core/%.o: core/%.c $(FLAGS_FILE) | $(NEEDED)
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE) -MMD -MP -c -o $@ $<
+
+$(BUILD)/obj/fs/%.o: fs/%.c $(FLAGS_FILE) | $(NEEDED) $(NEEDED_FUSE)
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE) $(FUSE_FLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/obj/tests/unit/fs/%.o: tests/unit/fs/%.c $(FLAGS_FILE) | $(NEEDED_TEST) $(NEEDED_FUSE)
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE) $(FUSE_FLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/obj/tests/%.o: tests/%.c $(FLAGS_FILE) | $(NEEDED) $(NEEDED_TEST)
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE) -MMD -MP -c -o $@ $<
+
+# The core's archive must not refer to libfuse.
+$(CORE_LIB): $(call obj,$(CORE_SRC)) $(BUILD)/core.list
+	$(call say,AR,$@)
+	@rm -f $@
+	$(Q)ar rcs $@ $(filter %.o,$^)
+	@if nm -u $@ | grep -w 'U fuse_.*'; then echo "$@ refers to libfuse" >&2; exit 1; fi
+
+$(FS_LIB): $(call obj,$(FS_SRC)) $(BUILD)/fs.list
+	$(call say,AR,$@)
+	@rm -f $@
+	$(Q)ar rcs $@ $(filter %.o,$^)
+
+$(BUILD)/pegfs: $(call obj,fs/main.c) $(FS_LIB) $(CORE_LIB)
+	$(call say,LINK,$@)
+	$(Q)$(LINK) -o $@ $^ $(CORE_LIBS) $(FUSE_LIBS)
+
+$(BUILD)/pegfs-core: $(call obj,core/cmd/main.c) $(CORE_LIB)
+	$(call say,LINK,$@)
+	$(Q)$(LINK) -o $@ $^ $(CORE_LIBS)
+
+$(BUILD)/tests/unit/fs/%: $(BUILD)/obj/tests/unit/fs/%.o $(FS_LIB) $(CORE_LIB)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(LINK) -o $@ $^ -lcmocka $(CORE_LIBS) $(FUSE_LIBS)
+
+$(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(CORE_LIB)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(LINK) -o $@ $^ -lcmocka $(CORE_LIBS)
+
+$(BUILD)/tests/describe: $(call obj,tests/oracle/describe.c) $(CORE_LIB)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(LINK) -o $@ $^ $(CORE_LIBS)
+
+$(BUILD)/fuzzers/%: $(BUILD)/obj/tests/fuzz/%.o $(CORE_LIB)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(CORE_LIBS)
+
+-include $(patsubst %.c,$(BUILD)/obj/%.d,$(ALL_SRC))
+
+# What the daemon needs beside itself: the host scripts, and the packages of the Node host, pinned
+# by its lock file. A variant shares them: the binary looks for lib/pegfs beside it.
+.PHONY: lib-dir
+lib-dir: $(LIB_DIR)/host.stamp $(LIB_DIR)/node_modules.stamp $(if $(VARIANT),$(BUILD)/lib)
+
+$(LIB_DIR)/host.stamp: $(HOST_FILES)
+	@mkdir -p $(LIB_DIR)
+	@rm -rf $(LIB_DIR)/host
+	@if [ -d core/host ]; then cp -r core/host $(LIB_DIR)/host; fi
+	@touch $@
+
+$(LIB_DIR)/node_modules.stamp: $(wildcard core/host/node/package.json core/host/node/package-lock.json) \
+		| $(DEPS_FIRST)
+	$(if $^,$(call say,NPM,$(LIB_DIR)))
+	@mkdir -p $(LIB_DIR)
+	$(if $^,$(Q)cp $^ $(LIB_DIR) && cd $(LIB_DIR) && $(NPM_CI))
+	@touch $@
+
+NPM_CI := npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null
+
+build/%/lib:
+	@mkdir -p $(@D)
+	$(Q)ln -sfn ../lib $@
+
+build/oracle/node_modules.stamp: $(wildcard tests/oracle/package.json tests/oracle/package-lock.json) \
+		| $(DEPS_FIRST)
+	$(call say,NPM,build/oracle)
+	@mkdir -p build/oracle
+	$(Q)cp $^ build/oracle && cd build/oracle && $(NPM_CI)
+	@touch $@
+
+# -------------------------------------------------------------------------------------- check
+
+.PHONY: check check-unit check-e2e check-oracle check-asan sanitize check-tiny rules
+check: check-unit check-oracle check-e2e rules
+
+check-unit: $(UNIT_TESTS)
+	$(Q)$(TEST_ENV) $(PYTHON) tests/run-unit '$(BUILD)/tests/unit' '$(T)'
+
+TEST_ENV := PEGFS='$(CURDIR)/$(BUILD)/pegfs' PEGFS_CORE='$(CURDIR)/$(BUILD)/pegfs-core' \
+	PEGFS_DATA_DIR='$(CURDIR)/tests/data' PEGFS_LIB_DIR='$(CURDIR)/$(LIB_DIR)' \
+	PEGFS_BUILD_DIR='$(CURDIR)/$(BUILD)' PEGFS_VARIANT='$(VARIANT)' \
+	PYTHONDONTWRITEBYTECODE=1 \
+	ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:handle_abort=1 \
+	UBSAN_OPTIONS=print_stacktrace=1
+
+check-e2e: all
+	$(Q)$(TEST_ENV) $(PYTHON) -m pytest -q -p no:cacheprovider tests/e2e $(if $(T),-k '$(T)')
+
+check-oracle: $(BUILD)/tests/describe build/oracle/node_modules.stamp
+	$(Q)$(TEST_ENV) DESCRIBE='$(CURDIR)/$(BUILD)/tests/describe' \
+		NODE_PATH='$(CURDIR)/build/oracle/node_modules' $(PYTHON) tests/run-oracle '$(T)'
+
+check-asan:
+	$(Q)+$(MAKE) VARIANT=asan check-unit check-oracle check-e2e
+sanitize: check-asan
+
+check-tiny:
+	$(Q)+$(MAKE) VARIANT=tiny check-unit check-e2e
+
+rules:
+	$(Q)$(PYTHON) tests/rules
+
+# --------------------------------------------------------------------------------- fuzz, cover
+
+.PHONY: fuzz fuzz-replay run-fuzzers cover run-cover bench
+fuzz:
+	$(Q)+$(MAKE) VARIANT=fuzz CC=clang run-fuzzers FUZZ_MODE=search
+fuzz-replay:
+	$(Q)+$(MAKE) VARIANT=fuzz CC=clang run-fuzzers FUZZ_MODE=replay
+run-fuzzers: $(FUZZERS)
+	$(Q)tests/run-fuzz $(FUZZ_MODE) $(FUZZ_SECONDS) $^
+
+cover:
+	$(Q)+LLVM_PROFILE_FILE='$(CURDIR)/build/cover/profile/%m-%p.profraw' \
+		$(MAKE) VARIANT=cover CC=clang CFLAGS=-g check-unit check-e2e run-cover
+run-cover:
+	$(Q)llvm-profdata merge -o $(BUILD)/profile.data $(BUILD)/profile/*.profraw
+	$(Q)llvm-cov report $(BUILD)/pegfs -instr-profile=$(BUILD)/profile.data \
+		$(addprefix -object ,$(UNIT_TESTS)) core fs
+
+bench: all
+	$(Q)$(TEST_ENV) $(PYTHON) tests/bench/run $(T)
+
+# ------------------------------------------------------------------------------- lint, format
+
+.PHONY: format format-check lint lint-layers lint-headers lint-analyzer lint-tidy lint-cppcheck \
+	lint-shell lint-man
+format:
+	$(Q)clang-format -i $(ALL_SRC) $(ALL_HEADERS)
+format-check:
+	$(Q)clang-format --dry-run -Werror $(ALL_SRC) $(ALL_HEADERS)
+
+lint: lint-layers lint-headers lint-analyzer lint-tidy lint-cppcheck lint-shell lint-man
+
+lint-layers:
+	$(Q)$(PYTHON) tests/layers $(wildcard core/*/*.[ch] fs/*.[ch])
+
+flags_of = $(BASE_FLAGS) $(WARNINGS) $(if $(filter fs/% tests/unit/fs/%,$(1)),$(FUSE_FLAGS))
+LINT := build/lint
+lint-headers: $(patsubst %,$(LINT)/%.alone,$(ALL_HEADERS))
+lint-analyzer: $(patsubst %,$(LINT)/%.analyzer,$(filter core/% fs/%,$(ALL_SRC)))
+lint-tidy: $(patsubst %,$(LINT)/%.tidy,$(filter core/% fs/%,$(ALL_SRC)))
+
+$(LINT)/%.h.alone: %.h $(ALL_HEADERS)
+	$(call say,HEADER,$<)
+	@mkdir -p $(@D)
+	$(Q)gcc $(call flags_of,$<) -Werror -fsyntax-only -x c -include $< /dev/null
+	@touch $@
+
+$(LINT)/%.c.analyzer: %.c $(ALL_HEADERS)
+	$(call say,ANALYZE,$<)
+	@mkdir -p $(@D)
+	$(Q)gcc $(call flags_of,$<) -O1 -Werror -fanalyzer -c -o /dev/null $<
+	@touch $@
+
+$(LINT)/%.c.tidy: %.c $(ALL_HEADERS) .clang-tidy
+	$(call say,TIDY,$<)
+	@mkdir -p $(@D)
+	$(Q)clang-tidy --quiet --warnings-as-errors='*' $< -- $(call flags_of,$<) 2>$@.log || \
+		{ cat $@.log; exit 1; }
+	@touch $@
+
+# It reports leaks of what the cleanup attribute releases: those two checks are off.
+lint-cppcheck:
+	$(call say,CPPCHECK,core fs)
+	$(Q)cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr \
+		--suppress=memleak --suppress=resourceLeak --suppress=missingIncludeSystem \
+		--error-exitcode=1 -D_GNU_SOURCE -DPEGFS_VERSION='"$(VERSION)"' -I. core fs
+
+lint-shell:
+	$(call say,SHELL,$(SHELL_SCRIPTS))
+	$(Q)shellcheck $(SHELL_SCRIPTS)
+
+lint-man:
+	$(if $(wildcard docs/*.1),$(Q)mandoc -Tlint -Wwarning $(wildcard docs/*.1))
+
+# ----------------------------------------------------------------------------- deps, install
+
+.PHONY: deps deps-build deps-check demo install uninstall clean help
+deps:
+	$(Q)scripts/deps build check lint
+deps-build:
+	$(Q)scripts/deps build
+deps-check:
+	$(Q)scripts/deps build check
+
+demo: all
+	$(Q)scripts/demo '$(BUILD)/pegfs'
+
+install: all
+	$(call say,INSTALL,$(DESTDIR)$(PREFIX))
+	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(MOUNT_HELPER_DIR)
+	$(Q)install -m 755 $(BUILD)/pegfs $(DESTDIR)$(PREFIX)/bin/pegfs
+	$(Q)rm -rf $(DESTDIR)$(PREFIX)/lib/pegfs
+	$(Q)cp -r $(LIB_DIR) $(DESTDIR)$(PREFIX)/lib/pegfs
+	$(Q)rm -f $(DESTDIR)$(PREFIX)/lib/pegfs/*.stamp
+	$(Q)ln -sfn $(PREFIX)/bin/pegfs $(DESTDIR)$(MOUNT_HELPER_DIR)/mount.fuse.pegfs
+	$(Q)for page in $(wildcard docs/*.1); do \
+		install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man1/$${page##*/}; done
+	$(Q)for page in $(wildcard README.md docs/*.md); do \
+		install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/doc/pegfs/$${page##*/}; done
+
+uninstall:
+	$(Q)rm -rf $(DESTDIR)$(PREFIX)/bin/pegfs $(DESTDIR)$(PREFIX)/lib/pegfs \
+		$(DESTDIR)$(PREFIX)/share/doc/pegfs $(DESTDIR)$(MOUNT_HELPER_DIR)/mount.fuse.pegfs \
+		$(addprefix $(DESTDIR)$(PREFIX)/share/man/man1/,$(notdir $(wildcard docs/*.1)))
+
+clean:
+	$(Q)rm -rf build
+
+help:
+	@echo 'make               build build/pegfs (CC=clang, CFLAGS=..., V=1 shows the commands)'
+	@echo 'make demo          mount the example tools, call one, show what came back'
+	@echo 'make check         all tests; T=NAME picks some in:'
+	@echo '  check-unit       core without a mount      check-e2e    real mounts, real programs'
+	@echo '  check-oracle     TypeBox and Ajv agree     rules        rule -> tests, docs/rules.md'
+	@echo 'make check-asan    the whole suite under ASan and UBSan (also: make sanitize)'
+	@echo 'make check-tiny    the same with every tunable at its smallest'
+	@echo 'make install       PREFIX=/usr/local DESTDIR=; make uninstall'
+	@echo 'make deps          install what is missing for all of this'
+	@echo 'make lint          layers, headers, gcc -fanalyzer, clang-tidy, cppcheck, shellcheck, mandoc'
+	@echo 'make format        clang-format in place; make format-check'
+	@echo 'make fuzz          search with libFuzzer for FUZZ_SECONDS each; make fuzz-replay'
+	@echo 'make cover         coverage of core and fs; make bench'
+	@echo 'make clean         remove build/'
