@@ -1,0 +1,3 @@
+export async function execute() {
+    return { content: [{ type: 'text', text: 'never' }] };
+}

@@ -1,0 +1,3 @@
+export async function execute(_id: string, { who }: { who: string }) {
+    return { content: [{ type: 'text', text: `Hi, ${who}` }] };
+}

@@ -1,0 +1,3 @@
+export async function execute(_id: string, params: object) {
+    return { content: [{ type: 'text', text: JSON.stringify([params, params]) }] };
+}
