@@ -1,0 +1,129 @@
+"""Fixtures of the end-to-end tests: real mounts, real programs."""
+
+import os
+import pathlib
+import shutil
+import sqlite3
+import sys
+import tempfile
+import threading
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from lib import mount as mounts  # noqa: E402
+from lib.mount import Mount  # noqa: E402
+
+TEST_LIMIT_S = 90  # after which the mounts are aborted, so that a blocked test fails
+
+
+def pytest_configure():
+    os.umask(0o022)
+    mounts.isolate()
+
+
+def pytest_terminal_summary(terminalreporter):
+    count = {kind: len(terminalreporter.stats.get(kind, [])) for kind in
+             ("passed", "failed", "error", "skipped")}
+    print(f"== e2e: {count['passed']} passed, {count['failed'] + count['error']} failed, "
+          f"{count['skipped']} skipped")
+    for report in terminalreporter.stats.get("skipped", []):
+        print(f"skipped: {report.nodeid}: {report.longrepr[2]}")
+
+
+def new_work_dir():
+    """A directory that every user may enter and write to: tools run with their callers' ids."""
+    work = pathlib.Path(tempfile.mkdtemp(prefix="pegfs-test-"))
+    work.chmod(0o777)
+    return work
+
+
+def complain(problems):
+    assert not problems, "\n".join(problems)
+
+
+@pytest.fixture(autouse=True)
+def bounded():
+    """A test that blocks in the kernel cannot be interrupted: ending the connections frees it."""
+    timer = threading.Timer(TEST_LIMIT_S, mounts.abort_all)
+    timer.daemon = True
+    timer.start()
+    yield
+    timer.cancel()
+
+
+@pytest.fixture
+def work():
+    directory = new_work_dir()
+    yield directory
+    shutil.rmtree(directory)
+
+
+@pytest.fixture
+def new_mount(work):
+    """Mounts of the test's own: new_mount(tools=..., env=..., args=...)."""
+    made = []
+
+    def make(**how):
+        directory = work / f"mount-{len(made)}"
+        directory.mkdir()
+        directory.chmod(0o777)
+        made.append(Mount(directory, **how))
+        return made[-1].start()
+
+    yield make
+    complain([problem for mount in reversed(made) if mount in mounts.live
+              for problem in mount.stop()])
+
+
+def make_database(path):
+    with sqlite3.connect(path) as database:
+        database.executescript("""
+            CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, city TEXT);
+            INSERT INTO users VALUES (1, 'Ada', 'London'), (2, 'Grace', NULL), (3, 'Edsger', 'Austin');
+            CREATE TABLE empty (id INTEGER);
+        """)
+    database.close()
+
+
+# The environment that the platform gives (rules.md, R69 to R78), and what two fixtures want.
+def environment(directory):
+    return {
+        "HOME": directory,
+        "OFFICER_USER_HOME": directory,
+        "OFFICER_USER_ROOT": "/officer/user",
+        "OFFICER_EMAIL_DB": "/officer/data/emails.db",
+        "OFFICER_RESOURCES": '{"optical-character-recognition":{"kind":"none"}}',
+        "PI_SEARXNG_URL": "http://localhost:8888",
+        "OFFICER_APIFY_TOKEN": None,
+        "OFFICER_BROWSER_RELAY_PORT": None,
+        "OFFICER_BROWSER_RELAY_TOKEN": None,
+        "OFFICER_TEST_MARK": directory / "mark",
+        "MY_DB_PATH": directory / "my.db",
+    }
+
+
+@pytest.fixture(scope="module")
+def module_mount():
+    directory = new_work_dir()
+    make_database(directory / "my.db")
+    mount = Mount(directory, env=environment(directory))
+    yield mount
+    problems = mount.stop() if mount in mounts.live else []
+    shutil.rmtree(directory)
+    complain(problems)
+
+
+@pytest.fixture
+def m(module_mount):
+    """The examples and the fixtures, mounted once for the tests of a file; it must survive each."""
+    if not module_mount.is_alive():
+        if module_mount in mounts.live:
+            module_mount.clear_away(killed=True)
+        module_mount.start()
+    yield module_mount
+    problems = module_mount.log_problems()
+    if not module_mount.is_alive():
+        problems += ["the daemon died", *module_mount.clear_away()]
+    complain(problems)
