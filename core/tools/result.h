@@ -1,6 +1,11 @@
 /*
- * A ToolResult (R38): what a call leaves. It is made whole before anybody sees it; docs/calls.md
- * has the table of what becomes of values that are no ToolResult (A17, A18).
+ * A ToolResult (R38): what a call leaves. It is made whole before anybody sees it; the table at the
+ * head of result.c says what becomes of each value, also of those that are no ToolResult (A17, A18).
+ *
+ * The text is the text blocks as the tool gave them, joined by a newline, with one more newline at
+ * the end where that is missing and the text is not empty, so that `cat` shows it well. A block of
+ * another type is a line that says what it is: "[image: image/png, 1234 bytes; see result.json]".
+ * The JSON has the keys in the tool's order, also those that nobody knows.
  */
 #ifndef PEGFS_TOOLS_RESULT_H
 #define PEGFS_TOOLS_RESULT_H

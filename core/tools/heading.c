@@ -1,0 +1,226 @@
+#include "core/tools/heading.h"
+
+#include <cmark.h>
+#include <stdbool.h>
+#include <string.h>
+
+#define LEVEL_MAX 6
+#define UTF8_MARK "\xef\xbb\xbf"
+
+/* A place in the text that only moves forward, as headings come in order. */
+struct cursor {
+	const char *at; /* the beginning of a line */
+	const char *end;
+	int line; /* of at, from 1 */
+};
+
+/* One line of the text, without its end. */
+struct span {
+	const char *at;
+	const char *end;
+};
+
+/* What is done to the text so far: everything before `done` has been appended to out. */
+struct rewrite {
+	struct buf *out;
+	const char *done;
+	struct cursor cursor;
+};
+
+/* The end of the line at `at`; a line ends as cmark ends it: LF, CRLF or CR. */
+static const char *line_end(const char *at, const char *end)
+{
+	while (at < end && *at != '\n' && *at != '\r')
+		at++;
+	return at;
+}
+
+static const char *next_line(const char *at, const char *end)
+{
+	at = line_end(at, end);
+	if (at < end && *at == '\r')
+		at++;
+	else if (at < end)
+		return at + 1;
+	if (at < end && *at == '\n')
+		at++;
+	return at;
+}
+
+static struct span seek_line(struct cursor *cursor, int line)
+{
+	for (; cursor->line < line && cursor->at < cursor->end; cursor->line++)
+		cursor->at = next_line(cursor->at, cursor->end);
+	return (struct span){ .at = cursor->at, .end = line_end(cursor->at, cursor->end) };
+}
+
+static void copy_until(struct rewrite *rewrite, const char *until)
+{
+	buf_append(rewrite->out, rewrite->done, (size_t)(until - rewrite->done));
+	rewrite->done = until;
+}
+
+static bool is_blank(char byte)
+{
+	return byte == ' ' || byte == '\t';
+}
+
+static struct span trim(struct span span)
+{
+	while (span.at < span.end && is_blank(*span.at))
+		span.at++;
+	while (span.end > span.at && is_blank(span.end[-1]))
+		span.end--;
+	return span;
+}
+
+/* Takes the markers of the block quotes around a line off it; a lazy line has fewer of them. */
+static struct span strip_quotes(struct span line, int quotes)
+{
+	line = trim(line);
+	for (; quotes > 0 && line.at < line.end && *line.at == '>'; quotes--) {
+		line.at++;
+		line = trim(line);
+	}
+	return line;
+}
+
+static int count_quotes(cmark_node *node)
+{
+	int quotes = 0;
+	for (node = cmark_node_parent(node); node; node = cmark_node_parent(node))
+		if (cmark_node_get_type(node) == CMARK_NODE_BLOCK_QUOTE)
+			quotes++;
+	return quotes;
+}
+
+/*
+ * The line of a setext heading's underline. cmark closes a heading when it sees the next line, and
+ * there always is one (parse() adds it), so the underline is the line before the end.
+ */
+static int underline_of(cmark_node *heading)
+{
+	return cmark_node_get_end_line(heading) - 1;
+}
+
+/* Level 1: the same heading, underlined with `-`. */
+static void deepen_underline(struct rewrite *rewrite, cmark_node *heading)
+{
+	struct span line = seek_line(&rewrite->cursor, underline_of(heading));
+	copy_until(rewrite, line.at);
+	for (const char *at = line.at; at < line.end; at++)
+		buf_putc(rewrite->out, *at == '=' ? '-' : *at);
+	rewrite->done = line.end;
+}
+
+static bool has_definitions(const char *begin, const char *end)
+{
+	return *begin == '[' && memmem(begin, (size_t)(end - begin), "]:", 2) != NULL;
+}
+
+/* A hard line break at the end of a line has no meaning once the lines are joined. */
+static struct span without_break(struct span line)
+{
+	size_t slashes = 0;
+	while (line.end - slashes > line.at && line.end[-1 - (ptrdiff_t)slashes] == '\\')
+		slashes++;
+	line.end -= slashes % 2;
+	return trim(line);
+}
+
+/* Level 2 -> ATX. title begins where the heading's own text begins, behind list and quote markers. */
+static void write_as_atx(struct rewrite *rewrite, cmark_node *heading, struct span title)
+{
+	int last = underline_of(heading) - 1;
+	int quotes = count_quotes(heading);
+	copy_until(rewrite, title.at);
+	buf_puts(rewrite->out, "### ");
+	struct span text = trim(title);
+	for (int line = cmark_node_get_start_line(heading); line < last;) {
+		text = without_break(text);
+		buf_append(rewrite->out, text.at, (size_t)(text.end - text.at));
+		buf_putc(rewrite->out, ' ');
+		text = strip_quotes(seek_line(&rewrite->cursor, ++line), quotes);
+	}
+	buf_append(rewrite->out, text.at, (size_t)(text.end - text.at));
+	if (text.end > text.at && text.end[-1] == '#')
+		buf_puts(rewrite->out,
+			" ###"); /* or its own `#` would be taken for the closing ones */
+	rewrite->done = seek_line(&rewrite->cursor, last + 1).end;
+}
+
+static void deepen_setext(struct rewrite *rewrite, cmark_node *heading, struct span title)
+{
+	if (cmark_node_get_heading_level(heading) == 1) {
+		deepen_underline(rewrite, heading);
+		return;
+	}
+	struct cursor ahead = rewrite->cursor;
+	struct span underline = seek_line(&ahead, underline_of(heading));
+	if (!has_definitions(title.at, underline.at))
+		write_as_atx(rewrite, heading, title);
+}
+
+/* "## Title" or "##", but not "##title", which can be the text of a setext heading. */
+static bool is_atx(struct span title, int level)
+{
+	int marks = 0;
+	while (title.at < title.end && *title.at == '#') {
+		title.at++;
+		marks++;
+	}
+	return marks == level && (title.at == title.end || is_blank(*title.at));
+}
+
+static void deepen(struct rewrite *rewrite, cmark_node *heading)
+{
+	struct span line = seek_line(&rewrite->cursor, cmark_node_get_start_line(heading));
+	int column = cmark_node_get_start_column(heading);
+	int level = cmark_node_get_heading_level(heading);
+	struct span title = { .at = line.at + column - 1, .end = line.end };
+	if (column < 1 || title.at >= title.end)
+		return;
+	if (!is_atx(title, level)) {
+		deepen_setext(rewrite, heading, title);
+	} else if (level < LEVEL_MAX) {
+		copy_until(rewrite, title.at);
+		buf_putc(rewrite->out, '#');
+	}
+}
+
+static cmark_node *parse(const char *text, size_t len)
+{
+	cmark_parser *parser = cmark_parser_new(CMARK_OPT_DEFAULT);
+	cmark_parser_feed(parser, text, len);
+	cmark_parser_feed(parser, "\n\n", 2);
+	cmark_node *document = cmark_parser_finish(parser);
+	cmark_parser_free(parser);
+	return document;
+}
+
+int heading_deepen(const char *text, size_t len, struct buf *out)
+{
+	if (len > HEADING_TEXT_MAX || len == 0)
+		return buf_append(out, text, len);
+	size_t mark = strlen(UTF8_MARK); /* cmark passes it over without counting it as a column */
+	if (len >= mark && memcmp(text, UTF8_MARK, mark) == 0) {
+		buf_append(out, text, mark);
+		text += mark;
+		len -= mark;
+	}
+	struct rewrite rewrite = {
+		.out = out, .done = text, .cursor = { .at = text, .end = text + len, .line = 1 }
+	};
+	cmark_node *document = parse(text, len);
+	cmark_iter *iter = cmark_iter_new(document);
+	while (cmark_iter_next(iter) != CMARK_EVENT_DONE) {
+		cmark_node *node = cmark_iter_get_node(iter);
+		if (cmark_node_get_type(node) == CMARK_NODE_HEADING &&
+			cmark_iter_get_event_type(iter) == CMARK_EVENT_ENTER)
+			deepen(&rewrite, node);
+	}
+	cmark_iter_free(iter);
+	cmark_node_free(document);
+	copy_until(&rewrite, text + len);
+	return out->failed;
+}

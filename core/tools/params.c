@@ -1,0 +1,380 @@
+#include "core/tools/params.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "core/base/auto.h"
+#include "core/tools/coerce.h"
+#include "core/tools/explain.h"
+#include "core/tools/suggest.h"
+
+#define UNKNOWN_MAX 20 /* unknown parameters that are looked at closely; the rest is counted */
+#define ERRORS_MAX (FAIL_TEXT_MAX - 256) /* room for the line that counts what did not fit */
+#define REDACTED "[sensitive]"
+#define UTF8_MARK "\xef\xbb\xbf"
+#define EXAMPLE "such as {\"name\":\"Ada\"}, or {} where there is nothing to say"
+
+/* Where a byte of a request is, for people. */
+struct place {
+	size_t line, column; /* from 1; columns in characters */
+};
+
+static struct place place_of(const char *bytes, size_t offset)
+{
+	struct place place = { .line = 1, .column = 1 };
+	for (size_t i = 0; i < offset; i++) {
+		if (bytes[i] == '\n') {
+			place.line++;
+			place.column = 1;
+		} else if ((bytes[i] & 0xc0) != 0x80) {
+			place.column++;
+		}
+	}
+	return place;
+}
+
+static int refuse(struct fail *why, struct place place, const char *what)
+{
+	return fail_set(why, -EINVAL, "the request is no valid JSON at line %zu, column %zu: %s",
+		place.line, place.column, what);
+}
+
+/* Deep nesting is refused before jansson's own, larger limit: a host's reader may have a lower one. */
+static int check_depth(const char *bytes, size_t len, struct fail *why)
+{
+	size_t depth = 0;
+	bool in_string = false;
+	for (size_t i = 0; i < len; i++) {
+		if (in_string) {
+			if (bytes[i] == '\\')
+				i++;
+			else if (bytes[i] == '"')
+				in_string = false;
+		} else if (bytes[i] == '"') {
+			in_string = true;
+		} else if (bytes[i] == '{' || bytes[i] == '[') {
+			if (++depth > PARAMS_DEPTH_MAX)
+				return refuse(why, place_of(bytes, i),
+					"nested deeper than " PARAMS_DEPTH_TEXT
+					" levels; flatten it");
+		} else if ((bytes[i] == '}' || bytes[i] == ']') && depth > 0) {
+			depth--;
+		}
+	}
+	return 0;
+}
+
+/*
+ * jansson's message ends in "near '...'" with what stands there, which may be a secret: it is cut
+ * off, and so are the digits of a bad escape.
+ */
+static void describe_syntax(const json_error_t *error, struct buf *out)
+{
+	if (strncmp(error->text, "invalid Unicode", strlen("invalid Unicode")) == 0) {
+		buf_puts(out,
+			"a \\u escape in a string is half of a surrogate pair or no character");
+		return;
+	}
+	const char *near = strstr(error->text, " near ");
+	size_t len = near ? (size_t)(near - error->text) : strlen(error->text);
+	buf_append(out, error->text, len);
+	if (strncmp(error->text, "control character", strlen("control character")) == 0)
+		buf_puts(out, " in a string; write it as an escape, a new line as \\n");
+}
+
+/* Names the key: jansson reports it as it was read, in quotes. */
+static void describe_duplicate(const json_error_t *error, struct buf *out)
+{
+	const char *begin = strstr(error->text, " near '");
+	const char *end = strrchr(error->text, '\'');
+	buf_puts(out, "the key ");
+	if (begin && end > begin + 7)
+		buf_printf(out, "%.*s ", (int)(end - begin - 7), begin + 7);
+	buf_puts(out, "is given twice in one object");
+}
+
+static void describe(const json_error_t *error, struct buf *out)
+{
+	switch (json_error_code(error)) {
+	case json_error_premature_end_of_input:
+		buf_puts(out, "it ends too early; a closing quote, brace or bracket is missing");
+		break;
+	case json_error_end_of_input_expected:
+		buf_puts(
+			out, "something follows the object; send one JSON object and nothing else");
+		break;
+	case json_error_invalid_utf8:
+		buf_puts(out, "this is not UTF-8; save or send the text as UTF-8");
+		break;
+	case json_error_null_character:
+	case json_error_null_byte_in_key:
+		buf_puts(out, "\\u0000 cannot be part of a string; leave it out");
+		break;
+	case json_error_duplicate_key:
+		describe_duplicate(error, out);
+		break;
+	case json_error_numeric_overflow:
+		buf_puts(out,
+			"the number is too large; if it is an identifier, give it as a string");
+		break;
+	default:
+		describe_syntax(error, out);
+	}
+}
+
+/* A hint for the usual slips, by the byte at which reading stopped. */
+static const char *hint(const char *bytes, size_t len, const json_error_t *error)
+{
+	if (error->position <= 0 || (size_t)error->position > len ||
+		json_error_code(error) != json_error_invalid_syntax)
+		return "";
+	switch (bytes[error->position - 1]) {
+	case '\'':
+		return "; JSON wants double quotes";
+	case '}':
+	case ']':
+		return "; is there a comma too many before it?";
+	case '\0':
+		return "; a NUL byte is no part of JSON";
+	default:
+		return "";
+	}
+}
+
+static int refuse_syntax(const char *bytes, size_t len, const json_error_t *error, struct fail *why)
+{
+	if (json_error_code(error) == json_error_out_of_memory)
+		return fail_set(why, -ENOMEM, "no memory for the request; send less");
+	auto_buf struct buf what = BUF_INIT(512);
+	describe(error, &what);
+	buf_puts(&what, hint(bytes, len, error));
+	struct place place = { .line = error->line > 0 ? (size_t)error->line : 1,
+		.column = error->column > 0 ? (size_t)error->column : 1 };
+	return refuse(why, place, buf_str(&what));
+}
+
+static bool is_blank(const char *bytes, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (!strchr(" \t\r\n", bytes[i]) || bytes[i] == '\0')
+			return false;
+	return true;
+}
+
+json_t *params_parse(const char *bytes, size_t len, struct fail *why)
+{
+	size_t mark = strlen(UTF8_MARK);
+	if (len >= mark && memcmp(bytes, UTF8_MARK, mark) == 0) {
+		bytes += mark;
+		len -= mark;
+	}
+	if (is_blank(bytes, len)) {
+		fail_set(why, -EINVAL, "the request is empty; write one JSON object, " EXAMPLE);
+		return NULL;
+	}
+	if (check_depth(bytes, len, why) < 0)
+		return NULL;
+	json_error_t error;
+	json_t *request = json_loadb(bytes, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+	if (!request) {
+		refuse_syntax(bytes, len, &error, why);
+	} else if (!json_is_object(request)) {
+		fail_set(why, -EINVAL,
+			"the request is %s at line 1, column 1; write one JSON object, " EXAMPLE,
+			explain_kind(request));
+		json_decref(request);
+		request = NULL;
+	}
+	return request;
+}
+
+/* One request on its way to params. */
+struct check {
+	const struct tool *tool;
+	json_t *request;                  /* borrowed */
+	json_t *params;                   /* borrowed; what fits so far */
+	const char *unknown[UNKNOWN_MAX]; /* borrowed from request */
+	size_t unknown_count;             /* of all, also those that are not in the array */
+	struct buf *warnings;
+	struct buf errors; /* whole lines */
+	size_t error_count, errors_left_out;
+	bool no_memory;
+};
+
+/* The closest input of the tool, or NULL. */
+static const struct input *closest_input(const struct tool *tool, const char *name)
+{
+	struct suggest suggest;
+	suggest_begin(&suggest, name);
+	for (size_t i = 0; i < tool->input_count; i++)
+		suggest_offer(&suggest, tool->inputs[i].name);
+	return suggest.best ? tool_find_input(tool, suggest.best) : NULL;
+}
+
+static void keep(struct check *check, const char *name, json_t *value)
+{
+	if (json_object_set_new(check->params, name, value) < 0)
+		check->no_memory = true;
+}
+
+/* A line joins the errors whole or not at all. */
+static void add_error(struct check *check, const struct buf *line)
+{
+	check->error_count++;
+	if (line->failed || buf_append(&check->errors, line->data, line->len) < 0)
+		check->errors_left_out++;
+}
+
+static void check_given(struct check *check, const struct input *input, json_t *value)
+{
+	json_t *fitting = coerce_value(input, value);
+	if (fitting) {
+		keep(check, input->name, fitting);
+		return;
+	}
+	auto_buf struct buf line = BUF_INIT(ERRORS_MAX);
+	explain_mismatch(&line, input, value);
+	add_error(check, &line);
+}
+
+/* A10: passed on as it is. Its value is never shown: it may be a misspelt secret. */
+static void check_unknown(struct check *check, const char *name, json_t *value)
+{
+	keep(check, name, json_incref(value));
+	if (check->unknown_count < UNKNOWN_MAX) {
+		const struct input *closest = closest_input(check->tool, name);
+		check->unknown[check->unknown_count] = name;
+		explain_unknown(check->warnings, name, closest ? closest->name : NULL);
+	}
+	check->unknown_count++;
+}
+
+static void check_all_given(struct check *check)
+{
+	const char *name;
+	json_t *value;
+	json_object_foreach(check->request, name, value)
+	{
+		const struct input *input = tool_find_input(check->tool, name);
+		if (!input)
+			check_unknown(check, name, value);
+		else if (!json_is_null(value))
+			check_given(check, input, value);
+	}
+	if (check->unknown_count > UNKNOWN_MAX)
+		buf_printf(check->warnings,
+			"%zu more unknown parameters are passed on as they are\n",
+			check->unknown_count - UNKNOWN_MAX);
+}
+
+/* The unknown parameter that may have been meant for an input that is missing, or NULL. */
+static const char *meant_for(const struct check *check, const struct input *input)
+{
+	for (size_t i = 0; i < check->unknown_count && i < UNKNOWN_MAX; i++)
+		if (closest_input(check->tool, check->unknown[i]) == input)
+			return check->unknown[i];
+	return NULL;
+}
+
+static void check_missing(struct check *check, const struct input *input)
+{
+	if (input->default_value) { /* A8 */
+		keep(check, input->name, json_deep_copy(input->default_value));
+	} else if (!input->optional) {
+		auto_buf struct buf line = BUF_INIT(ERRORS_MAX);
+		explain_missing(&line, input, meant_for(check, input));
+		add_error(check, &line);
+	}
+}
+
+static void check_all_missing(struct check *check)
+{
+	for (size_t i = 0; i < check->tool->input_count; i++) {
+		const struct input *input = &check->tool->inputs[i];
+		json_t *given = json_object_get(check->request, input->name);
+		if (!given || json_is_null(given))
+			check_missing(check, input);
+	}
+}
+
+static int verdict(struct check *check, struct fail *why)
+{
+	const char *tool = check->tool->name;
+	if (check->no_memory)
+		return fail_set(
+			why, -ENOMEM, "no memory for the parameters of tool '%s'; send less", tool);
+	if (check->error_count == 0)
+		return 0;
+	auto_buf struct buf more = BUF_INIT(64);
+	if (check->errors_left_out)
+		buf_printf(&more, "  and %zu more\n", check->errors_left_out);
+	return fail_set(why, -EINVAL,
+		"%zu parameter%s not fit tool '%.128s' (its schema.json has all of them):\n%s%s",
+		check->error_count, check->error_count == 1 ? " does" : "s do", tool,
+		buf_str(&check->errors), buf_str(&more));
+}
+
+json_t *params_check(
+	const struct tool *tool, json_t *request, struct buf *warnings, struct fail *why)
+{
+	auto_json json_t *params = json_object();
+	struct check check = { .tool = tool,
+		.request = request,
+		.params = params,
+		.warnings = warnings,
+		.errors = BUF_INIT(ERRORS_MAX),
+		.no_memory = !params };
+	check_all_given(&check);
+	check_all_missing(&check);
+	int result = verdict(&check, why);
+	buf_release(&check.errors);
+	return result < 0 ? NULL : take_ptr(&params);
+}
+
+/*
+ * A misspelt sensitive parameter is unknown, yet holds the secret. Where there are more unknown
+ * ones than can be compared in reasonable time, the rest counts as secret too.
+ */
+static bool is_secret(const struct tool *tool, const char *name, size_t *unknown_count)
+{
+	const struct input *input = tool_find_input(tool, name);
+	if (input)
+		return input->sensitive;
+	if ((*unknown_count)++ >= UNKNOWN_MAX)
+		return true;
+	struct suggest suggest;
+	suggest_begin(&suggest, name);
+	for (size_t i = 0; i < tool->input_count; i++)
+		if (tool->inputs[i].sensitive)
+			suggest_offer(&suggest, tool->inputs[i].name);
+	return suggest.best != NULL;
+}
+
+static bool has_sensitive(const struct tool *tool)
+{
+	for (size_t i = 0; i < tool->input_count; i++)
+		if (tool->inputs[i].sensitive)
+			return true;
+	return false;
+}
+
+json_t *params_redact(const struct tool *tool, const json_t *params)
+{
+	auto_json json_t *copy = json_deep_copy(params);
+	if (!copy || !has_sensitive(tool))
+		return take_ptr(&copy);
+	size_t unknown_count = 0;
+	const char *name;
+	json_t *value;
+	json_object_foreach(copy, name, value)
+	{
+		if (!is_secret(tool, name, &unknown_count))
+			continue;
+		json_t *redacted = json_string(REDACTED);
+		/* Replacing the value of a key that is there keeps the iteration valid. */
+		if (!redacted || json_object_set_new(copy, name, redacted) < 0)
+			return NULL;
+	}
+	return take_ptr(&copy);
+}
