@@ -1,11 +1,16 @@
 #include "core/base/buf.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef PEGFS_TINY
+#define BUF_FIRST_SIZE 1
+#else
 #define BUF_FIRST_SIZE 64
+#endif
 
 void buf_init(struct buf *buf, size_t max)
 {
@@ -37,12 +42,14 @@ int buf_reserve(struct buf *buf, size_t more)
 {
 	if (more > buf->max || buf->len > buf->max - more)
 		return refuse(buf, -EFBIG);
+	if (buf->len + more == SIZE_MAX)
+		return refuse(buf, -ENOMEM);
 	size_t need = buf->len + more + 1;
 	if (need <= buf->size)
 		return 0;
 	size_t size = buf->size ? buf->size : BUF_FIRST_SIZE;
 	while (size < need)
-		size = size > (size_t)-1 / 2 ? need : size * 2;
+		size = size > SIZE_MAX / 2 ? need : size * 2;
 	if (size > buf->max + 1 && buf->max + 1 >= need)
 		size = buf->max + 1;
 	char *data = realloc(buf->data, size);

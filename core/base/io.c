@@ -14,6 +14,7 @@
 #include "core/base/auto.h"
 
 #define READ_STEP (64 * 1024)
+#define OPEN_TRIES 100
 
 int io_read_all(int fd, struct buf *out)
 {
@@ -52,21 +53,29 @@ int io_write_all(int fd, const void *bytes, size_t len)
 	return 0;
 }
 
-int io_open_beneath(int dir_fd, const char *path, int flags)
+int io_open_resolve(int dir_fd, const char *path, int flags, uint64_t resolve)
 {
 	struct open_how how = {
 		.flags = (uint64_t)(flags | O_CLOEXEC |
 				    (flags & O_PATH ? 0 : O_NONBLOCK | O_NOCTTY)),
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | resolve,
 	};
-	for (;;) {
+	/*
+	 * EAGAIN: something was renamed meanwhile and the kernel could not be sure; or somebody holds
+	 * a lease on the file (fcntl(2)), for which nobody here can wait, hence the limit.
+	 */
+	for (int tries = 0;; tries++) {
 		long fd = syscall(SYS_openat2, dir_fd, path, &how, sizeof(how));
 		if (fd >= 0)
 			return (int)fd;
-		/* EAGAIN: something was renamed meanwhile and the kernel could not be sure. */
-		if (errno != EINTR && errno != EAGAIN)
+		if (errno != EINTR && (errno != EAGAIN || tries >= OPEN_TRIES))
 			return -errno;
 	}
+}
+
+int io_open_beneath(int dir_fd, const char *path, int flags)
+{
+	return io_open_resolve(dir_fd, path, flags, 0);
 }
 
 int io_open_regular(int dir_fd, const char *path)
@@ -94,15 +103,28 @@ int io_load_beneath(int dir_fd, const char *path, struct buf *out)
 	return fd < 0 ? fd : io_read_all(fd, out);
 }
 
+/* What an earlier process left in its place is no use: it may have another mode, or be a link. */
+static int create_fresh(int dir_fd, const char *name, mode_t mode)
+{
+	for (;;) {
+		int fd = openat(
+			dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+		if (fd >= 0)
+			return fd;
+		if (errno != EEXIST || unlinkat(dir_fd, name, 0) < 0)
+			return -errno;
+	}
+}
+
 int io_replace_file(int dir_fd, const char *name, const void *bytes, size_t len, mode_t mode)
 {
 	char temp[NAME_MAX + 1];
 	int used = snprintf(temp, sizeof(temp), ".%s.new", name);
 	if (used < 0 || used >= (int)sizeof(temp))
 		return -ENAMETOOLONG;
-	auto_close int fd = openat(dir_fd, temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+	auto_close int fd = create_fresh(dir_fd, temp, mode);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	int result = io_write_all(fd, bytes, len);
 	if (result == 0 && close(take_fd(&fd)) < 0)
 		result = -errno;
@@ -113,7 +135,9 @@ int io_replace_file(int dir_fd, const char *name, const void *bytes, size_t len,
 	return result;
 }
 
-static int remove_contents(int parent_fd, const char *name)
+static int remove_tree(int dir_fd, const char *name, int depth);
+
+static int remove_contents(int parent_fd, const char *name, int depth)
 {
 	int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
@@ -128,23 +152,34 @@ static int remove_contents(int parent_fd, const char *name)
 	while ((entry = readdir(dir))) {
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 			continue;
-		int result = io_remove_tree(fd, entry->d_name);
+		int result = remove_tree(fd, entry->d_name, depth);
 		if (result < 0)
 			return result;
 	}
 	return 0;
 }
 
-int io_remove_tree(int dir_fd, const char *name)
+static int remove_tree(int dir_fd, const char *name, int depth)
 {
 	if (unlinkat(dir_fd, name, 0) == 0 || errno == ENOENT)
 		return 0;
+	/* Linux says EISDIR for a directory, POSIX EPERM, which may mean just that as well. */
 	if (errno != EISDIR && errno != EPERM)
 		return -errno;
-	int result = remove_contents(dir_fd, name);
+	int refused = -errno;
+	if (depth == IO_REMOVE_DEPTH_MAX)
+		return -ELOOP;
+	int result = remove_contents(dir_fd, name, depth + 1);
+	if (result == -ENOTDIR && refused == -EPERM)
+		return refused;
 	if (result < 0)
 		return result;
-	return unlinkat(dir_fd, name, AT_REMOVEDIR) < 0 ? -errno : 0;
+	return unlinkat(dir_fd, name, AT_REMOVEDIR) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+int io_remove_tree(int dir_fd, const char *name)
+{
+	return remove_tree(dir_fd, name, 0);
 }
 
 int io_set_nonblock(int fd, bool on)

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "core/base/buf.h"
@@ -22,7 +23,10 @@ int io_write_all(int fd, const void *bytes, size_t len);
  */
 int io_open_beneath(int dir_fd, const char *path, int flags);
 
-/* The same, and only for a regular file: -EINVAL where it is anything else. */
+/* The same with further RESOLVE_ flags of openat2(2), such as RESOLVE_NO_XDEV. */
+int io_open_resolve(int dir_fd, const char *path, int flags, uint64_t resolve);
+
+/* As io_open_beneath for reading, and only for a regular file: -EISDIR where it is a directory, else -EINVAL. */
 int io_open_regular(int dir_fd, const char *path);
 
 /* Reads the whole regular file dir_fd/path beneath dir_fd into out. Returns 0 or a negative errno. */
@@ -34,7 +38,11 @@ int io_load_beneath(int dir_fd, const char *path, struct buf *out);
  */
 int io_replace_file(int dir_fd, const char *name, const void *bytes, size_t len, mode_t mode);
 
-/* Removes dir_fd/name with all that is in it; links are removed, not followed. 0 or negative errno. */
+/*
+ * Removes dir_fd/name with all that is in it; links are removed, not followed. Returns 0 or a
+ * negative errno: -ELOOP where it is nested deeper than IO_REMOVE_DEPTH_MAX.
+ */
+#define IO_REMOVE_DEPTH_MAX 256
 int io_remove_tree(int dir_fd, const char *name);
 
 /* Sets or clears O_NONBLOCK. Returns 0 or a negative errno. */

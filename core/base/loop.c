@@ -30,6 +30,8 @@ struct loop_child {
 	struct loop_fd *entry;
 	loop_on_exit *on_exit;
 	void *arg;
+	struct loop_child *next; /* in loop->children */
+	struct loop_child **link;
 };
 
 struct loop {
@@ -38,11 +40,13 @@ struct loop {
 	struct loop_fd *signal_entry;
 	loop_on_signal *on_signal;
 	void *signal_arg;
-	struct loop_fd *entries;  /* owned */
-	struct loop_fd *removed;  /* owned; waiting for the end of the turn */
-	struct loop_timer **heap; /* owned array of borrowed timers; heap[0] is due first */
+	struct loop_child *children; /* owned */
+	struct loop_fd *entries;     /* owned */
+	struct loop_fd *removed;     /* owned; waiting for the end of the turn */
+	struct loop_timer **heap;    /* owned array of borrowed timers; heap[0] is due first */
 	size_t timer_count, timer_capacity;
 	uint64_t now_ms;
+	bool in_timers;
 	bool stopping;
 	int code;
 };
@@ -81,6 +85,10 @@ void loop_free(struct loop *loop)
 {
 	if (!loop)
 		return;
+	while (loop->children) {
+		struct loop_child *child = loop->children;
+		loop_unwatch_child(&child);
+	}
 	while (loop->entries) {
 		struct loop_fd *entry = loop->entries;
 		loop_remove_fd(&entry);
@@ -207,8 +215,12 @@ void loop_arm_timer(struct loop *loop, struct loop_timer *timer, uint64_t delay_
 {
 	loop_cancel_timer(timer);
 	/* From the clock and not from now_ms: a callback may have run for a while. */
+	uint64_t due_ms = clock_ms() + delay_ms;
+	/* Armed by a timer for "now": in the next turn, so that descriptors are never starved. */
+	if (loop->in_timers && due_ms <= loop->now_ms)
+		due_ms = loop->now_ms + 1;
 	*timer = (struct loop_timer){
-		.loop = loop, .on_expiry = on_expiry, .arg = arg, .due_ms = clock_ms() + delay_ms
+		.loop = loop, .on_expiry = on_expiry, .arg = arg, .due_ms = due_ms
 	};
 	loop->heap =
 		xgrow(loop->heap, loop->timer_count, &loop->timer_capacity, sizeof(*loop->heap));
@@ -218,13 +230,14 @@ void loop_arm_timer(struct loop *loop, struct loop_timer *timer, uint64_t delay_
 
 static void run_due_timers(struct loop *loop)
 {
-	/* Those armed by a callback for "now" wait for the next turn, so that I/O is never starved. */
 	uint64_t now = loop->now_ms;
+	loop->in_timers = true;
 	while (!loop->stopping && loop->timer_count > 0 && loop->heap[0]->due_ms <= now) {
 		struct loop_timer *timer = loop->heap[0];
 		loop_cancel_timer(timer);
 		timer->on_expiry(timer->arg);
 	}
+	loop->in_timers = false;
 }
 
 static int wait_ms(const struct loop *loop)
@@ -270,8 +283,10 @@ static void on_pidfd(void *arg, uint32_t events)
 	pid_t got = waitpid(child->pid, &status, WNOHANG);
 	if (got == 0)
 		return;
-	if (got < 0)
+	if (got < 0) {
 		log_errno(LOG_LEVEL_ERROR, "cannot reap process %d", (int)child->pid);
+		status = LOOP_EXIT_UNKNOWN;
+	}
 	loop_on_exit *on_exit = child->on_exit;
 	void *exit_arg = child->arg;
 	pid_t pid = child->pid;
@@ -288,9 +303,16 @@ struct loop_child *loop_watch_child(
 		return NULL;
 	}
 	struct loop_child *child = xcalloc(1, sizeof(*child));
-	*child = (struct loop_child){
-		.loop = loop, .pid = pid, .pidfd = (int)pidfd, .on_exit = on_exit, .arg = arg
-	};
+	*child = (struct loop_child){ .loop = loop,
+		.pid = pid,
+		.pidfd = (int)pidfd,
+		.on_exit = on_exit,
+		.arg = arg,
+		.next = loop->children,
+		.link = &loop->children };
+	if (child->next)
+		child->next->link = &child->next;
+	loop->children = child;
 	child->entry = loop_add_fd(loop, child->pidfd, EPOLLIN, on_pidfd, child, why);
 	if (!child->entry)
 		loop_unwatch_child(&child);
@@ -304,6 +326,9 @@ void loop_unwatch_child(struct loop_child **slot)
 	if (!child)
 		return;
 	loop_remove_fd(&child->entry);
+	*child->link = child->next;
+	if (child->next)
+		child->next->link = child->link;
 	close(child->pidfd);
 	free(child);
 }

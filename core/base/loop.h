@@ -21,7 +21,10 @@ struct loop_fd;
 /* Owned by the caller. Returns NULL and sets *why. */
 struct loop *loop_new(struct fail *why);
 
-/* Registrations that are left are dropped; their descriptors stay the caller's. */
+/*
+ * Registrations that are left, children's too, are dropped and their handles become invalid; their
+ * descriptors stay the caller's. NULL is allowed.
+ */
 void loop_free(struct loop *loop);
 
 /* Runs until loop_stop(). Returns the code given to it, or a negative errno of epoll_wait. */
@@ -66,7 +69,11 @@ typedef void loop_on_signal(void *arg, int signal);
 int loop_watch_signals(struct loop *loop, const sigset_t *signals, loop_on_signal *on_signal,
 	void *arg, struct fail *why);
 
-/* status as from waitpid(2). The child is reaped and its watch removed before this is called. */
+/*
+ * status as from waitpid(2), or LOOP_EXIT_UNKNOWN where the process is no child of this one (any
+ * more) and nobody can say. The child is reaped and its watch removed before this is called.
+ */
+#define LOOP_EXIT_UNKNOWN (255 << 8) /* as if it had exited with 255 */
 typedef void loop_on_exit(void *arg, pid_t pid, int status);
 struct loop_child;
 struct loop_child *loop_watch_child(

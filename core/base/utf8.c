@@ -1,5 +1,6 @@
 #include "core/base/utf8.h"
 
+#include <stdint.h>
 #include <string.h>
 
 static bool is_continuation(unsigned char byte)
@@ -53,10 +54,27 @@ size_t utf8_char_len(const char *bytes, size_t len)
 	return wanted;
 }
 
+/* Most text is ASCII: eight bytes at a time. */
+static size_t ascii_len(const char *bytes, size_t len)
+{
+	size_t at = 0;
+	uint64_t word;
+	for (; at + sizeof(word) <= len; at += sizeof(word)) {
+		memcpy(&word, bytes + at, sizeof(word));
+		if (word & UINT64_C(0x8080808080808080))
+			break;
+	}
+	return at;
+}
+
 size_t utf8_valid_len(const char *bytes, size_t len)
 {
 	size_t at = 0;
 	while (at < len) {
+		if ((unsigned char)bytes[at] < 0x80)
+			at += ascii_len(bytes + at, len - at);
+		if (at == len)
+			break;
 		size_t step = utf8_char_len(bytes + at, len - at);
 		if (step == 0)
 			break;
