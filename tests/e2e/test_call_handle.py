@@ -7,14 +7,16 @@ import json
 import os
 import pathlib
 import select
+import shutil
+import signal
 import threading
 import time
 
 import pytest
 
 from lib.counter import Counter
-from lib.mount import read_all
-from lib.programs import check, need, run, until
+from lib.mount import EXAMPLES, read_all
+from lib.programs import Background, check, need, process_state, run, until
 
 
 @contextlib.contextmanager
@@ -428,10 +430,6 @@ def test_two_writers_of_one_tool_do_not_block_each_other(m):
 @pytest.mark.parametrize("redirection", [">", ">>"])
 def test_second_caller_can_be_killed(m, redirection):
     """Neither is in D state, and kill -9 takes effect at once."""
-    import signal
-
-    from lib.programs import Background, process_state
-
     command = f'echo \'{{"ms":3000}}\' {redirection} "$C"'
     env = {"C": m / "slow/call"}
     with Background(command, env=env) as first, Background(command, env=env) as second:
@@ -503,8 +501,6 @@ def test_t25_find_newer_and_make(m, work):
 
 def test_inotify_sees_the_write_of_a_call(m):
     need("inotifywait")
-    from lib.programs import Background
-
     with Background(["inotifywait", "-t", "20", "-e", "close_write", m / "echo"]) as watcher:
         until(lambda: select.select([watcher.process.stderr], [], [], 1)[0], what="the watch")
         until(lambda: b"established" in watcher.process.stderr.readline(), what="the watch")
@@ -519,10 +515,6 @@ def test_tail_follows_the_result_without_harm(m):
 
 def test_handle_keeps_its_tool_when_it_is_removed(work, new_mount):
     """ENODEV where the tool is gone; never another tool's answer."""
-    import shutil
-
-    from lib.mount import EXAMPLES
-
     source = work / "tools"
     shutil.copytree(EXAMPLES, source)
     mount = new_mount(tools=(source,))

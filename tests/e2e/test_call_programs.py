@@ -7,13 +7,14 @@ request), $DOC (the same as text) and $W (a directory to work in).
 import dataclasses
 import json
 import os
+import signal
 import subprocess
 import sys
 
 import pytest
 
 from lib.counter import Counter
-from lib.programs import check, need, run
+from lib.programs import Background, check, need, run, until
 
 SHELLS = ["bash", "dash", "busybox sh", "zsh", "mksh", "ksh"]
 
@@ -234,16 +235,12 @@ def row(request):
 
 
 def test_program_runs_it_once(m, work, counter, row):
-    from lib.programs import until
-
     check(row.command, env=setting(m, work, counter.request(data="some data")))
     until(counter.count, what="the run")
     assert [run["length"] for run in counter.runs()] == [len("some data")]
 
 
 def test_t13_program_on_a_failing_tool_runs_it_once(m, work, counter, row):
-    from lib.programs import until
-
     done = run(row.command, env=setting(m, work, counter.request(fail=True)))
     if row.fails:
         assert done.status != 0, done
@@ -438,10 +435,6 @@ print(struct.unpack("<QQqq", events.raw)[2])
 
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="system call numbers of x86-64")
 def test_aio_write_runs_it_and_can_be_killed(m, work, counter):
-    import signal
-
-    from lib.programs import Background, until
-
     request = counter.request()
     out = check([sys.executable, "-c", AIO, str(m / "count/call"), request])
     assert out.splitlines()[-1] == str(len(request))
@@ -451,15 +444,6 @@ def test_aio_write_runs_it_and_can_be_killed(m, work, counter):
         until(lambda: counter.count() == 2)
         writer.signal(signal.SIGTERM)
         assert writer.end(2).status == -signal.SIGTERM
-
-
-def test_h13_no_request_time_out_of_the_kernel_is_set():
-    """With it set the kernel would end the whole mount; the machine that tests must not have it."""
-    try:
-        with open("/proc/sys/fs/fuse/max_request_timeout", encoding="ascii") as limit:
-            assert int(limit.read()) == 0
-    except FileNotFoundError:
-        pytest.skip("a kernel before 6.15")
 
 
 def test_subprocess_as_stdout(m, counter):
