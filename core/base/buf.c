@@ -57,6 +57,7 @@ int buf_reserve(struct buf *buf, size_t more)
 		return refuse(buf, -ENOMEM);
 	buf->data = data;
 	buf->size = size;
+	buf->data[buf->len] = '\0';
 	return 0;
 }
 
