@@ -46,6 +46,7 @@
  *     E not-a-file          TOOL.md or the entry is a directory, a FIFO, a device
  *     E dangling-link, link-outside        a symbolic link to nothing, or out of where it may lead
  *     E changing            TOOL.md is being written
+ *     E too-many-directories   more than SOURCE_DIRS_MAX in one source
  *     E duplicate-name      another tool of the same source directory has the name (A7, R98)
  *     W hidden-file         a file of the tool has a name that the tree uses itself
  */

@@ -5,38 +5,32 @@
 #ifndef PEGFS_TOOLS_REGISTRY_H
 #define PEGFS_TOOLS_REGISTRY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/tools/faults.h"
+#include "core/tools/snapshot.h"
 #include "core/tools/tool.h"
-
-/* Immutable once made; shared and counted. */
-struct snapshot {
-	size_t refs;
-	uint64_t generation; /* 1 for the first; each later one is greater */
-	struct tool **tools; /* owned references, in byte order of their names, which are unique */
-	size_t count;
-	struct tool **by_id;  /* the same, in order of their ids; borrowed from tools */
-	struct faults faults; /* of all sources, the overridden tools' included */
-};
-
-struct snapshot *snapshot_ref(struct snapshot *snapshot);
-void snapshot_unref(struct snapshot *snapshot); /* NULL is allowed */
-
-/* Both borrow from the snapshot; NULL where there is none. */
-struct tool *snapshot_find(const struct snapshot *snapshot, const char *name);
-struct tool *snapshot_find_id(const struct snapshot *snapshot, uint32_t id);
 
 struct registry;
 
-/* dirs: colon-separated (R72, R96), empty segments are passed over. Relative ones are made absolute. */
+/*
+ * dirs: colon-separated (R72, R96), empty segments are passed over, so is a directory that was named
+ * before. Relative ones are made absolute. NULL is none.
+ */
 struct registry *registry_new(const char *dirs);
-void registry_free(struct registry *registry);
+void registry_free(struct registry *registry); /* NULL is allowed */
 
-/* Scans all sources and makes a new snapshot the current one. Tools that did not change are shared. */
-void registry_scan(struct registry *registry);
+/*
+ * Scans all sources. Where anything is different from the current snapshot, a new one takes its
+ * place; tools that did not change are shared between the two. Returns whether there is a new one.
+ */
+bool registry_scan(struct registry *registry);
 
-/* The current snapshot; borrowed until the next scan. Empty before the first. */
+/* The same for one of registry_sources(), by its index; the others count as they were. */
+bool registry_scan_source(struct registry *registry, size_t index);
+
+/* The current snapshot; borrowed until the next scan. Empty (generation 0) before the first. */
 struct snapshot *registry_current(const struct registry *registry);
 
 /* The sources as absolute paths, NULL-terminated; borrowed from the registry. */

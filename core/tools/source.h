@@ -6,24 +6,38 @@
 #define PEGFS_TOOLS_SOURCE_H
 
 #include "core/base/fail.h"
+#include "core/tools/candidate.h"
 #include "core/tools/faults.h"
 #include "core/tools/tool.h"
 
-/* Tools found in one source, in byte order of their directories' names (A7). */
+#define SOURCE_DIRS_MAX 65536 /* subdirectories of one source that are looked at */
+
+/* What one look at a source found. */
 struct source_scan {
-	struct tool **tools; /* owned references */
+	struct tool **tools; /* owned references, in byte order of their directories' names (A7) */
 	size_t count, capacity;
 	struct faults faults;
+	struct candidate
+		*candidates; /* owned, in the same order: what the next scan compares with */
+	size_t candidate_count, candidate_capacity;
 };
 
 /*
  * Scans the subdirectories of path (absolute): those with a TOOL.md and an entry become tools (R6,
  * R96, R97, A5, A6, A9, A15); hidden ones (a leading dot, A16) and plain files are passed over.
- * Nothing of a tool is run. A missing or unreadable directory gives no tools and one fault. Equal
- * names inside it are all reported here and resolved by the registry.
+ * Nothing of a tool is run. A missing or unreadable directory gives no tools and one fault. A link
+ * to a directory is followed where it stays in the source; a mount of pegfs is passed over. Equal
+ * names inside the source are all in tools, each but the last with a fault; the registry resolves
+ * them.
+ *
+ * before: what an earlier scan of the same path found, or NULL. A tool whose files did not change
+ * since is the same object.
  */
-void source_scan(const char *path, struct source_scan *scan);
+void source_scan(const char *path, const struct source_scan *before, struct source_scan *scan);
 void source_scan_release(struct source_scan *scan);
+
+/* Puts new in the place of old, wherever it is in the scan; a reference to it is taken. */
+void source_scan_replace(struct source_scan *scan, const struct tool *old, struct tool *new);
 
 /*
  * The tool's directory as an O_PATH descriptor for openat-like calls and io_open_beneath, which is

@@ -18,6 +18,41 @@ struct tool *tool_ref(struct tool *tool)
 	return tool;
 }
 
+static char *copy_text(const char *text)
+{
+	return text ? xstrdup(text) : NULL;
+}
+
+static void copy_input(struct input *to, const struct input *from)
+{
+	*to = *from;
+	to->name = copy_text(from->name);
+	to->description = copy_text(from->description);
+	to->values = from->value_count ? xcalloc(from->value_count, sizeof(*to->values)) : NULL;
+	for (size_t i = 0; i < from->value_count; i++)
+		to->values[i] = xstrdup(from->values[i]);
+	to->default_value = json_deep_copy(from->default_value);
+}
+
+struct tool *tool_copy(const struct tool *tool)
+{
+	struct tool *copy = tool_new();
+	*copy = *tool;
+	copy->refs = 1;
+	copy->name = copy_text(tool->name);
+	copy->label = copy_text(tool->label);
+	copy->description = copy_text(tool->description);
+	copy->inputs = xcalloc(tool->input_count, sizeof(*copy->inputs));
+	for (size_t i = 0; i < tool->input_count; i++)
+		copy_input(&copy->inputs[i], &tool->inputs[i]);
+	copy->body = copy_text(tool->body);
+	copy->source = copy_text(tool->source);
+	copy->dir_name = copy_text(tool->dir_name);
+	copy->dir = copy_text(tool->dir);
+	copy->entry = copy_text(tool->entry);
+	return copy;
+}
+
 static void release_input(struct input *input)
 {
 	free(input->name);

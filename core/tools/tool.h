@@ -49,6 +49,9 @@ struct tool {
 
 /* One reference, which is the caller's. All fields are zero. */
 struct tool *tool_new(void);
+
+/* A tool of its own with the same contents, one reference. */
+struct tool *tool_copy(const struct tool *tool);
 struct tool *tool_ref(struct tool *tool);
 void tool_unref(struct tool *tool); /* NULL is allowed */
 

@@ -1,0 +1,42 @@
+/*
+ * One subdirectory of a source -> a tool, or what is wrong with it. What was read is kept with the
+ * stamps of the files, so that the next scan reads only what changed.
+ */
+#ifndef PEGFS_TOOLS_CANDIDATE_H
+#define PEGFS_TOOLS_CANDIDATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "core/tools/faults.h"
+#include "core/tools/tool.h"
+
+/* What tells that a file was not touched. */
+struct stamp {
+	uint64_t dev, ino;
+	int64_t size, mtime_ns, ctime_ns;
+};
+
+struct candidate {
+	char *dir_name;    /* owned */
+	struct tool *tool; /* owned reference; NULL where its files make none */
+	enum language language;
+	bool parsed;  /* TOOL.md was read: manifest and parse_faults say something */
+	bool usable;  /* and manifest_parse found no error in it */
+	bool settled; /* the files were old when they were read: equal stamps, equal bytes */
+	struct stamp manifest, entry;
+	struct faults parse_faults; /* of manifest_parse, with their file */
+	struct faults place_faults; /* of this scan: entry, links, hidden names */
+};
+
+/*
+ * Looks at source/dir_name, dir_fd being a descriptor of it (O_PATH will do), and fills *candidate,
+ * which the caller releases. `before` is what the last scan found there, or NULL. Returns false
+ * where the directory has nothing to do with tools, so that there is nothing to tell.
+ */
+bool candidate_load(int dir_fd, const char *source, const char *dir_name,
+	const struct candidate *before, struct candidate *candidate);
+void candidate_release(struct candidate *candidate);
+
+#endif
