@@ -57,7 +57,7 @@ ALL_SRC := $(wildcard core/*/*.c fs/*.c tests/unit/*.c tests/unit/fs/*.c tests/f
 	tests/oracle/*.c)
 ALL_HEADERS := $(wildcard core/*/*.h fs/*.h tests/*/*.h)
 SHELL_SCRIPTS := $(wildcard .ci/run scripts/deps scripts/demo tests/e2e/*.sh core/host/sh/*.sh \
-	mountscripts/*.sh tests/run-fuzz)
+	mountscripts/*.sh mountscripts/*/*.sh tests/run-fuzz)
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
@@ -68,7 +68,7 @@ UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(UNIT_SRC) $(UNIT
 FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzzers/%,$(FUZZ_SRC))
 PROGRAMS := $(if $(wildcard fs/main.c),$(BUILD)/pegfs) \
 	$(if $(wildcard core/cmd/main.c),$(BUILD)/pegfs-core)
-HOST_FILES := $(shell find core/host -type f 2>/dev/null)
+HOST_FILES := $(shell find core/host -type f)
 
 .PHONY: all
 all: $(PROGRAMS) $(CORE_LIB) lib-dir
@@ -178,14 +178,14 @@ lib-dir: $(LIB_DIR)/host.stamp $(LIB_DIR)/node_modules.stamp $(if $(VARIANT),$(B
 $(LIB_DIR)/host.stamp: $(HOST_FILES)
 	@mkdir -p $(LIB_DIR)
 	@rm -rf $(LIB_DIR)/host
-	@if [ -d core/host ]; then cp -r core/host $(LIB_DIR)/host; fi
+	@cp -r core/host $(LIB_DIR)/host
 	@touch $@
 
-$(LIB_DIR)/node_modules.stamp: $(wildcard core/host/node/package.json core/host/node/package-lock.json) \
+$(LIB_DIR)/node_modules.stamp: core/host/node/package.json core/host/node/package-lock.json \
 		| $(DEPS_FIRST)
-	$(if $^,$(call say,NPM,$(LIB_DIR)))
+	$(call say,NPM,$(LIB_DIR))
 	@mkdir -p $(LIB_DIR)
-	$(if $^,$(Q)cp $^ $(LIB_DIR) && cd $(LIB_DIR) && $(NPM_CI))
+	$(Q)cp $^ $(LIB_DIR) && cd $(LIB_DIR) && $(NPM_CI)
 	@touch $@
 
 NPM_CI := npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null
@@ -194,7 +194,7 @@ build/%/lib:
 	@mkdir -p $(@D)
 	$(Q)ln -sfn ../lib $@
 
-build/oracle/node_modules.stamp: $(wildcard tests/oracle/package.json tests/oracle/package-lock.json) \
+build/oracle/node_modules.stamp: tests/oracle/package.json tests/oracle/package-lock.json \
 		| $(DEPS_FIRST)
 	$(call say,NPM,build/oracle)
 	@mkdir -p build/oracle
@@ -203,8 +203,8 @@ build/oracle/node_modules.stamp: $(wildcard tests/oracle/package.json tests/orac
 
 # -------------------------------------------------------------------------------------- check
 
-.PHONY: check check-unit check-e2e check-oracle check-asan sanitize check-tiny rules
-check: check-unit check-oracle check-e2e rules
+.PHONY: check check-unit check-e2e check-oracle check-seed check-asan sanitize check-tiny rules
+check: check-unit check-oracle check-seed check-e2e rules
 
 check-unit: $(UNIT_TESTS)
 	$(Q)$(TEST_ENV) $(PYTHON) tests/run-unit '$(BUILD)/tests/unit' '$(T)'
@@ -220,8 +220,12 @@ check-e2e: all
 	$(Q)$(TEST_ENV) $(PYTHON) -m pytest -q -p no:cacheprovider tests/e2e $(if $(T),-k '$(T)')
 
 check-oracle: $(BUILD)/tests/describe build/oracle/node_modules.stamp
-	$(Q)$(TEST_ENV) DESCRIBE='$(CURDIR)/$(BUILD)/tests/describe' \
-		NODE_PATH='$(CURDIR)/build/oracle/node_modules' $(PYTHON) tests/run-oracle '$(T)'
+	$(Q)$(TEST_ENV) PEGFS_DESCRIBE='$(CURDIR)/$(BUILD)/tests/describe' \
+		PEGFS_ORACLE_MODULES='$(CURDIR)/build/oracle/node_modules' \
+		$(PYTHON) tests/run-node oracle '$(T)' $(wildcard tests/oracle/*.test.mjs)
+
+check-seed: lib-dir
+	$(Q)$(TEST_ENV) $(PYTHON) tests/run-node seed '$(T)' $(wildcard tests/seed/*.test.mjs)
 
 check-asan:
 	$(Q)+$(MAKE) VARIANT=asan check-unit check-oracle check-e2e
@@ -346,7 +350,8 @@ help:
 	@echo 'make demo          mount the example tools, call one, show what came back'
 	@echo 'make check         all tests; T=NAME picks some in:'
 	@echo '  check-unit       core without a mount      check-e2e    real mounts, real programs'
-	@echo '  check-oracle     TypeBox and Ajv agree     rules        rule -> tests, docs/rules.md'
+	@echo '  check-oracle     TypeBox and Ajv agree     check-seed   the tools that ship'
+	@echo '  rules            each rule has its test; writes docs/rules.md'
 	@echo 'make check-asan    the whole suite under ASan and UBSan (also: make sanitize)'
 	@echo 'make check-tiny    the same with every tunable at its smallest'
 	@echo 'make install       PREFIX=/usr/local DESTDIR=; make uninstall'
