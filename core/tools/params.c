@@ -40,14 +40,19 @@ static int refuse(struct fail *why, struct place place, const char *what)
 		place.line, place.column, what);
 }
 
-/* Deep nesting is refused before jansson's own, larger limit: a host's reader may have a lower one. */
-static int check_depth(const char *bytes, size_t len, struct fail *why)
+/*
+ * What jansson does not refuse as it should: a NUL byte, which it takes for the end, and nesting
+ * below its own large limit, for a host's reader may have a smaller one.
+ */
+static int check_bytes(const char *bytes, size_t len, struct fail *why)
 {
 	size_t depth = 0;
 	bool in_string = false;
 	for (size_t i = 0; i < len; i++) {
+		if (bytes[i] == '\0')
+			return refuse(why, place_of(bytes, i), "a NUL byte is no part of JSON");
 		if (in_string) {
-			if (bytes[i] == '\\')
+			if (bytes[i] == '\\' && i + 1 < len && bytes[i + 1] != '\0')
 				i++;
 			else if (bytes[i] == '"')
 				in_string = false;
@@ -65,22 +70,31 @@ static int check_depth(const char *bytes, size_t len, struct fail *why)
 	return 0;
 }
 
+static bool begins(const char *text, const char *with)
+{
+	return strncmp(text, with, strlen(with)) == 0;
+}
+
 /*
  * jansson's message ends in "near '...'" with what stands there, which may be a secret: it is cut
  * off, and so are the digits of a bad escape.
  */
 static void describe_syntax(const json_error_t *error, struct buf *out)
 {
-	if (strncmp(error->text, "invalid Unicode", strlen("invalid Unicode")) == 0) {
+	if (begins(error->text, "invalid Unicode")) {
 		buf_puts(out,
 			"a \\u escape in a string is half of a surrogate pair or no character");
-		return;
+	} else if (begins(error->text, "unexpected newline")) {
+		buf_puts(out,
+			"a string goes on behind the end of its line; close its quote, or write a "
+			"new line as \\n");
+	} else {
+		const char *near = strstr(error->text, " near ");
+		buf_append(out, error->text,
+			near ? (size_t)(near - error->text) : strlen(error->text));
+		if (begins(error->text, "control character"))
+			buf_puts(out, " in a string; write it as an escape, a tab as \\t");
 	}
-	const char *near = strstr(error->text, " near ");
-	size_t len = near ? (size_t)(near - error->text) : strlen(error->text);
-	buf_append(out, error->text, len);
-	if (strncmp(error->text, "control character", strlen("control character")) == 0)
-		buf_puts(out, " in a string; write it as an escape, a new line as \\n");
 }
 
 /* Names the key: jansson reports it as it was read, in quotes. */
@@ -135,8 +149,6 @@ static const char *hint(const char *bytes, size_t len, const json_error_t *error
 	case '}':
 	case ']':
 		return "; is there a comma too many before it?";
-	case '\0':
-		return "; a NUL byte is no part of JSON";
 	default:
 		return "";
 	}
@@ -149,9 +161,8 @@ static int refuse_syntax(const char *bytes, size_t len, const json_error_t *erro
 	auto_buf struct buf what = BUF_INIT(512);
 	describe(error, &what);
 	buf_puts(&what, hint(bytes, len, error));
-	struct place place = { .line = error->line > 0 ? (size_t)error->line : 1,
-		.column = error->column > 0 ? (size_t)error->column : 1 };
-	return refuse(why, place, buf_str(&what));
+	size_t offset = error->position > 0 ? (size_t)error->position - 1 : 0;
+	return refuse(why, place_of(bytes, offset < len ? offset : len), buf_str(&what));
 }
 
 static bool is_blank(const char *bytes, size_t len)
@@ -173,7 +184,7 @@ json_t *params_parse(const char *bytes, size_t len, struct fail *why)
 		fail_set(why, -EINVAL, "the request is empty; write one JSON object, " EXAMPLE);
 		return NULL;
 	}
-	if (check_depth(bytes, len, why) < 0)
+	if (check_bytes(bytes, len, why) < 0)
 		return NULL;
 	json_error_t error;
 	json_t *request = json_loadb(bytes, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
