@@ -78,23 +78,32 @@ int io_open_beneath(int dir_fd, const char *path, int flags)
 	return io_open_resolve(dir_fd, path, flags, 0);
 }
 
+int io_reopen(int path_fd)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int io_look_regular(int dir_fd, const char *path, struct stat *st)
+{
+	auto_close int fd = io_open_beneath(dir_fd, path, O_PATH);
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, st) < 0)
+		return -errno;
+	if (!S_ISREG(st->st_mode))
+		return S_ISDIR(st->st_mode) ? -EISDIR : -EINVAL;
+	return take_fd(&fd);
+}
+
 int io_open_regular(int dir_fd, const char *path)
 {
 	/* Looked at before it is opened: opening a device can have effects of its own. */
-	auto_close int seen = io_open_beneath(dir_fd, path, O_PATH);
 	struct stat st;
-	if (seen < 0)
-		return seen;
-	if (fstat(seen, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
-	auto_close int fd = io_open_beneath(dir_fd, path, O_RDONLY);
-	if (fd < 0)
-		return fd;
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	return S_ISREG(st.st_mode) ? take_fd(&fd) : -EINVAL;
+	auto_close int seen = io_look_regular(dir_fd, path, &st);
+	return seen < 0 ? seen : io_reopen(seen);
 }
 
 int io_load_beneath(int dir_fd, const char *path, struct buf *out)

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "core/base/buf.h"
@@ -26,8 +27,17 @@ int io_open_beneath(int dir_fd, const char *path, int flags);
 /* The same with further RESOLVE_ flags of openat2(2), such as RESOLVE_NO_XDEV. */
 int io_open_resolve(int dir_fd, const char *path, int flags, uint64_t resolve);
 
-/* As io_open_beneath for reading, and only for a regular file: -EISDIR where it is a directory, else -EINVAL. */
+/*
+ * As io_open_beneath for reading, and only for a regular file: -EISDIR where it is a directory, else
+ * -EINVAL. What is opened is what was looked at, whatever takes its place meanwhile.
+ */
 int io_open_regular(int dir_fd, const char *path);
+
+/* The first half of that: an O_PATH descriptor and what it is. */
+int io_look_regular(int dir_fd, const char *path, struct stat *st);
+
+/* The second half: what an O_PATH descriptor stands for, opened for reading (needs /proc). */
+int io_reopen(int path_fd);
 
 /* Reads the whole regular file dir_fd/path beneath dir_fd into out. Returns 0 or a negative errno. */
 int io_load_beneath(int dir_fd, const char *path, struct buf *out);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "core/base/auto.h"
 #include "core/base/buf.h"
@@ -28,6 +29,7 @@ struct loader {
 	int dir_fd;      /* borrowed */
 	const char *dir; /* source/dir_name, for messages */
 	struct listing listing;
+	struct buf *scratch; /* borrowed */
 	struct candidate *candidate;
 	int64_t started_ns; /* CLOCK_REALTIME */
 };
@@ -92,28 +94,33 @@ static void report_open(struct loader *loader, enum listing_name name, int code)
 			strerror(-code));
 }
 
-static int open_file(struct loader *loader, enum listing_name name, struct stamp *stamp)
+/* An O_PATH descriptor of a regular file that may be read, and its stamp; or -1 and a fault. */
+static int look_at(struct loader *loader, enum listing_name name, struct stamp *stamp)
 {
-	auto_close int fd = io_open_regular(loader->dir_fd, listing_text(name));
 	struct stat st;
-	if (fd >= 0 && fstat(fd, &st) == 0) {
-		*stamp = stamp_of(&st);
-		return take_fd(&fd);
+	auto_close int fd = io_look_regular(loader->dir_fd, listing_text(name), &st);
+	int result = fd;
+	if (fd >= 0 && faccessat(fd, "", R_OK, AT_EMPTY_PATH | AT_EACCESS) < 0)
+		result = -errno;
+	if (result < 0) {
+		report_open(loader, name, result);
+		return -1;
 	}
-	report_open(loader, name, fd < 0 ? fd : -errno);
-	return -1;
+	*stamp = stamp_of(&st);
+	return take_fd(&fd);
 }
 
 /* ---- TOOL.md */
 
 /* Reads all of it, as it is at one moment: a file that changed meanwhile is read again. */
-static int read_steadily(struct loader *loader, int fd, struct buf *text)
+static int read_steadily(struct loader *loader, int path_fd, struct buf *text)
 {
 	struct stamp *stamp = &loader->candidate->manifest;
 	for (int tries = 0; tries < READ_TRIES; tries++) {
+		auto_close int fd = io_reopen(path_fd);
 		struct stat st;
 		buf_reset(text);
-		int result = lseek(fd, 0, SEEK_SET) < 0 ? -errno : io_read_all(fd, text);
+		int result = fd < 0 ? fd : io_read_all(fd, text);
 		if (result == 0 && fstat(fd, &st) < 0)
 			result = -errno;
 		if (result < 0)
@@ -141,19 +148,18 @@ static void report_read(struct loader *loader, int code)
 }
 
 /* False where TOOL.md could not be read; what is in it is another matter. */
-static bool parse(struct loader *loader, int fd)
+static bool parse(struct loader *loader, int path_fd)
 {
 	struct candidate *candidate = loader->candidate;
-	auto_buf struct buf text = BUF_INIT(MANIFEST_SIZE_MAX);
-	int result = read_steadily(loader, fd, &text);
+	int result = read_steadily(loader, path_fd, loader->scratch);
 	if (result < 0) {
 		report_read(loader, result);
 		return false;
 	}
 	candidate->tool = tool_new();
 	candidate->parsed = true;
-	candidate->usable = manifest_parse(buf_str(&text), text.len, candidate->tool,
-				    &candidate->parse_faults) == 0;
+	candidate->usable = manifest_parse(buf_str(loader->scratch), loader->scratch->len,
+				    candidate->tool, &candidate->parse_faults) == 0;
 	candidate->language = candidate->tool->language;
 	return true;
 }
@@ -209,7 +215,7 @@ static enum listing_name check_entry(struct loader *loader)
 		report_no_entry(loader);
 		return LISTING_COUNT;
 	}
-	auto_close int fd = open_file(loader, name, &loader->candidate->entry);
+	auto_close int fd = look_at(loader, name, &loader->candidate->entry);
 	return fd < 0 ? LISTING_COUNT : name;
 }
 
@@ -263,7 +269,7 @@ static void place_tool(struct loader *loader, const char *source, enum listing_n
 static void load_tool(struct loader *loader, const char *source, const struct candidate *before)
 {
 	struct candidate *candidate = loader->candidate;
-	auto_close int fd = open_file(loader, LISTING_MANIFEST, &candidate->manifest);
+	auto_close int fd = look_at(loader, LISTING_MANIFEST, &candidate->manifest);
 	if (fd < 0)
 		return;
 	bool is_known = before && before->parsed && before->settled &&
@@ -298,14 +304,18 @@ static void report_no_manifest(struct loader *loader)
 }
 
 bool candidate_load(int dir_fd, const char *source, const char *dir_name,
-	const struct candidate *before, struct candidate *candidate)
+	const struct candidate *before, struct buf *scratch, struct candidate *candidate)
 {
 	struct timespec now;
 	clock_gettime(CLOCK_REALTIME, &now);
 	auto_free char *dir = xasprintf("%s/%s", source, dir_name);
 	auto_free char *file = xasprintf("%s/%s", dir, TOOL_FILE);
 	struct loader loader = {
-		.dir_fd = dir_fd, .dir = dir, .candidate = candidate, .started_ns = nanoseconds(now)
+		.dir_fd = dir_fd,
+		.dir = dir,
+		.scratch = scratch,
+		.candidate = candidate,
+		.started_ns = nanoseconds(now),
 	};
 	*candidate = (struct candidate){ .dir_name = xstrdup(dir_name) };
 	int result = listing_read(dir_fd, &loader.listing);

@@ -50,6 +50,14 @@ struct scalar field_resolve(const struct yaml_node *node)
 	return scalar_resolve(node->text);
 }
 
+bool field_is_known(const char *key, const char *const *known, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(key, known[i]) == 0)
+			return true;
+	return false;
+}
+
 bool field_is_given(const struct yaml_node *node)
 {
 	return node && field_resolve(node).type != SCALAR_NULL;

@@ -29,6 +29,9 @@ void field_fail(struct field_reader *reader, const struct yaml_node *node, const
 /* What a scalar means; a quoted one is a string, a list or mapping as well (ask for its kind). */
 struct scalar field_resolve(const struct yaml_node *node);
 
+/* Whether a key is one of those that are known. */
+bool field_is_known(const char *key, const char *const *known, size_t count);
+
 /* Whether there is a value at all: a node, and not a plain null. */
 bool field_is_given(const struct yaml_node *node);
 

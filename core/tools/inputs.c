@@ -311,37 +311,38 @@ static void read_default(const struct context *context, const struct yaml_node *
 
 /* ---- one input */
 
+static void warn_unknown_key(const struct context *context, const struct yaml_node *key,
+	const char *const *known, size_t known_count)
+{
+	struct suggest suggest;
+	suggest_begin(&suggest, key->text);
+	for (size_t i = 0; i < known_count; i++)
+		suggest_offer(&suggest, known[i]);
+	const char *name = context->name.text;
+	if (strcmp(key->text, "required") == 0)
+		field_warn(context->reader, key, "unknown-key",
+			"input '%s': 'required' is ignored; an input is required unless it has "
+			"'optional: true'",
+			name);
+	else if (suggest.best)
+		field_warn(context->reader, key, "unknown-key",
+			"input '%s': '%s' is ignored; did you mean '%s'?", name,
+			faults_excerpt(key->text).text, suggest.best);
+	else
+		field_warn(context->reader, key, "unknown-key",
+			"input '%s': '%s' is ignored; there are type, description, optional, "
+			"sensitive, values and default",
+			name, faults_excerpt(key->text).text);
+}
+
 static void warn_unknown_keys(const struct context *context, const struct yaml_node *node)
 {
 	static const char *const known[] = { "type", "description", "optional", "sensitive",
 		"values", "default" };
 	size_t known_count = sizeof(known) / sizeof(*known);
-	for (size_t i = 0; i + 1 < node->count; i += 2) {
-		const struct yaml_node *key = &node->items[i];
-		struct suggest suggest;
-		bool is_known = false;
-		suggest_begin(&suggest, key->text);
-		for (size_t k = 0; k < known_count; k++) {
-			is_known = is_known || strcmp(key->text, known[k]) == 0;
-			suggest_offer(&suggest, known[k]);
-		}
-		if (is_known)
-			continue;
-		if (strcmp(key->text, "required") == 0)
-			field_warn(context->reader, key, "unknown-key",
-				"input '%s': 'required' is ignored; an input is required unless it "
-				"has 'optional: true'",
-				context->name.text);
-		else if (suggest.best)
-			field_warn(context->reader, key, "unknown-key",
-				"input '%s': '%s' is ignored; did you mean '%s'?",
-				context->name.text, faults_excerpt(key->text).text, suggest.best);
-		else
-			field_warn(context->reader, key, "unknown-key",
-				"input '%s': '%s' is ignored; there are type, description, "
-				"optional, sensitive, values and default",
-				context->name.text, faults_excerpt(key->text).text);
-	}
+	for (size_t i = 0; i + 1 < node->count; i += 2)
+		if (!field_is_known(node->items[i].text, known, known_count))
+			warn_unknown_key(context, &node->items[i], known, known_count);
 }
 
 static bool name_fits_models(const char *name)

@@ -3,13 +3,15 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 
-#include "core/base/auto.h"
 #include "core/tools/tool.h"
+
+#define READ_SIZE 4096
 
 static const char *const texts[] = {
 	[LISTING_MANIFEST] = TOOL_FILE,
@@ -51,30 +53,32 @@ static void ask(int dir_fd, struct listing *listing, size_t i)
 		listing->types[i] = IFTODT(st.st_mode);
 }
 
-int listing_read(int dir_fd, struct listing *listing)
+/* The rest of a huge directory, and file systems that give no types. */
+static void ask_for_the_rest(int dir_fd, struct listing *listing, bool is_complete)
 {
-	memset(listing->types, LISTING_ABSENT, sizeof(listing->types));
-	listing->like_manifest[0] = '\0';
-	auto_close int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	auto_closedir DIR *dir = fdopendir(fd);
-	if (!dir)
-		return -errno;
-	take_fd(&fd);
-	const struct dirent *entry;
-	size_t count = 0;
-	errno = 0;
-	while (count <= LISTING_READ_MAX && (entry = readdir(dir))) {
-		note(listing, entry->d_name, entry->d_type);
-		count++;
-	}
-	if (count <= LISTING_READ_MAX && errno)
-		return -errno;
-	/* The rest of a huge directory, and file systems that give no types. */
 	for (size_t i = 0; i < LISTING_COUNT; i++)
 		if (listing->types[i] == DT_UNKNOWN ||
-			(listing->types[i] == LISTING_ABSENT && count > LISTING_READ_MAX))
+			(listing->types[i] == LISTING_ABSENT && !is_complete))
 			ask(dir_fd, listing, i);
+}
+
+int listing_read(int dir_fd, struct listing *listing)
+{
+	/* getdents64(2) itself: a DIR costs an allocation of 32 KiB for each directory. */
+	_Alignas(struct dirent64) char bytes[READ_SIZE];
+	memset(listing->types, LISTING_ABSENT, sizeof(listing->types));
+	listing->like_manifest[0] = '\0';
+	ssize_t got = 1;
+	for (int reads = 0; got > 0 && reads < LISTING_READS_MAX; reads++) {
+		got = getdents64(dir_fd, bytes, sizeof(bytes));
+		for (ssize_t at = 0; at < got;) {
+			const struct dirent64 *entry = (const void *)(bytes + at);
+			note(listing, entry->d_name, entry->d_type);
+			at += entry->d_reclen;
+		}
+	}
+	if (got < 0)
+		return -errno;
+	ask_for_the_rest(dir_fd, listing, got == 0);
 	return 0;
 }

@@ -4,7 +4,8 @@
 
 #include <stddef.h>
 
-#define LISTING_READ_MAX 4096 /* names read; in a larger directory the rest is asked for by name */
+/* Reads of 4 KiB, about 100 names each; in a larger directory the rest is asked for by name. */
+#define LISTING_READS_MAX 64
 
 enum listing_name {
 	LISTING_MANIFEST,
@@ -23,7 +24,7 @@ struct listing {
 
 #define LISTING_ABSENT 255
 
-/* dir_fd: a descriptor of the directory (O_PATH will do). Returns 0 or a negative errno. */
+/* dir_fd: a descriptor of the directory, open for reading, at its beginning. Returns 0 or a negative errno. */
 int listing_read(int dir_fd, struct listing *listing);
 
 /* "TOOL.md", "index.ts", ... */

@@ -234,15 +234,14 @@ static void warn_misspelt_keys(struct field_reader *reader, const struct yaml_no
 		is_there[k] = yaml_get(root, known[k]);
 	for (size_t i = 0; i + 1 < root->count; i += 2) {
 		const struct yaml_node *key = &root->items[i];
+		if (field_is_known(key->text, known, KNOWN_COUNT))
+			continue;
 		struct suggest suggest;
-		bool is_known = false;
 		suggest_begin(&suggest, key->text);
-		for (size_t k = 0; k < KNOWN_COUNT; k++) {
-			is_known = is_known || strcmp(key->text, known[k]) == 0;
+		for (size_t k = 0; k < KNOWN_COUNT; k++)
 			if (!is_there[k])
 				suggest_offer(&suggest, known[k]);
-		}
-		if (!is_known && suggest.best)
+		if (suggest.best)
 			field_warn(reader, key, "unknown-key",
 				"'%s' is ignored; did you mean '%s'?",
 				faults_excerpt(key->text).text, suggest.best);

@@ -12,6 +12,7 @@
 #include "core/base/io.h"
 #include "core/base/ownmount.h"
 #include "core/base/xalloc.h"
+#include "core/tools/manifest.h"
 
 /* ---- opening */
 
@@ -24,25 +25,27 @@ static int open_source(const char *path)
 /*
  * A link may lead to another place in the source, but not across a mount: behind one may be our own
  * tree, which would have to answer while it asks. A directory that is a mount point itself (a bind
- * mount) is opened by its plain name. -EXDEV: a link that leads elsewhere.
+ * mount) is opened by its plain name. -EXDEV: a link that leads elsewhere. -ENOTDIR: no directory,
+ * or a mount of our own.
  */
-static int open_tool(int source_fd, const char *name, bool *is_mount)
+static int open_tool(int source_fd, const char *name, int flags)
 {
-	int flags = O_PATH | O_DIRECTORY;
-	*is_mount = false;
-	int fd = io_open_resolve(source_fd, name, flags, RESOLVE_NO_XDEV);
+	int fd = io_open_resolve(source_fd, name, flags | O_DIRECTORY, RESOLVE_NO_XDEV);
 	if (fd != -EXDEV)
 		return fd;
-	fd = io_open_resolve(source_fd, name, flags, RESOLVE_NO_SYMLINKS);
-	*is_mount = fd >= 0;
-	return fd == -ELOOP ? -EXDEV : fd;
+	auto_close int path_fd =
+		io_open_resolve(source_fd, name, O_PATH | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
+	if (path_fd < 0)
+		return path_fd == -ELOOP ? -EXDEV : path_fd;
+	if (ownmount_has(path_fd))
+		return -ENOTDIR;
+	return flags & O_PATH ? take_fd(&path_fd) : io_reopen(path_fd);
 }
 
 int source_open_tool(const struct tool *tool)
 {
 	auto_close int source_fd = open_source(tool->source);
-	bool is_mount;
-	return source_fd < 0 ? source_fd : open_tool(source_fd, tool->dir_name, &is_mount);
+	return source_fd < 0 ? source_fd : open_tool(source_fd, tool->dir_name, O_PATH);
 }
 
 /* ---- the names in a source */
@@ -127,7 +130,8 @@ static void report_open(struct source_scan *scan, const char *path, const char *
 		report(scan, file, FAULT_ERROR, "dangling-link",
 			"a symbolic link to a directory that is not there");
 	else
-		report(scan, file, FAULT_ERROR, "unreadable", strerror(-code));
+		report(scan, file, FAULT_ERROR, "unreadable",
+			code == -EACCES ? "the directory may not be read" : strerror(-code));
 }
 
 static bool is_link(int source_fd, const char *name)
@@ -173,10 +177,9 @@ static void keep(struct source_scan *scan, struct candidate candidate)
 }
 
 static void look_at(struct source_scan *scan, const char *path, int source_fd, const char *name,
-	const struct candidate *before)
+	const struct candidate *before, struct buf *scratch)
 {
-	bool is_mount;
-	auto_close int fd = open_tool(source_fd, name, &is_mount);
+	auto_close int fd = open_tool(source_fd, name, O_RDONLY);
 	if (fd < 0) {
 		/* A link to a plain file is a plain file (A15); what has just gone is no fault. */
 		bool is_gone = fd == -ENOENT && !is_link(source_fd, name);
@@ -184,10 +187,8 @@ static void look_at(struct source_scan *scan, const char *path, int source_fd, c
 			report_open(scan, path, name, fd);
 		return;
 	}
-	if (is_mount && ownmount_has(fd))
-		return;
 	struct candidate candidate;
-	if (candidate_load(fd, path, name, before, &candidate))
+	if (candidate_load(fd, path, name, before, scratch, &candidate))
 		keep(scan, candidate);
 	else
 		candidate_release(&candidate);
@@ -224,10 +225,11 @@ static void report_equal_names(struct source_scan *scan)
 static void scan_names(struct source_scan *scan, const char *path, int source_fd,
 	const struct source_scan *before, const struct names *names)
 {
+	auto_buf struct buf scratch = BUF_INIT(MANIFEST_SIZE_MAX);
 	size_t at = 0;
 	for (size_t i = 0; i < names->count; i++)
 		look_at(scan, path, source_fd, names->items[i],
-			find_before(before, &at, names->items[i]));
+			find_before(before, &at, names->items[i]), &scratch);
 	report_equal_names(scan);
 	if (names->overflown)
 		report(scan, xstrdup(path), FAULT_ERROR, "too-many-directories",
