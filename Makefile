@@ -206,7 +206,7 @@ build/oracle/node_modules.stamp: tests/oracle/package.json tests/oracle/package-
 .PHONY: check check-unit check-e2e check-oracle check-seed check-asan sanitize check-tiny rules
 check: check-unit check-oracle check-seed check-e2e rules
 
-check-unit: $(UNIT_TESTS)
+check-unit: $(UNIT_TESTS) lib-dir
 	$(Q)$(TEST_ENV) $(PYTHON) tests/run-unit '$(BUILD)/tests/unit' '$(T)'
 
 TEST_ENV := PEGFS='$(CURDIR)/$(BUILD)/pegfs' PEGFS_CORE='$(CURDIR)/$(BUILD)/pegfs-core' \
@@ -256,7 +256,7 @@ run-cover:
 		$(addprefix -object ,$(UNIT_TESTS)) core fs
 
 bench: all
-	$(Q)$(TEST_ENV) $(PYTHON) tests/bench/run $(T)
+	$(Q)$(TEST_ENV) $(PYTHON) tests/bench/run '$(T)'
 
 # ------------------------------------------------------------------------------- lint, format
 
