@@ -1,0 +1,142 @@
+// A tool host for TypeScript and JavaScript: loads one tool on its first call, runs one call at a
+// time, and stays warm for the next. core/running/wire.h has the protocol.
+
+import { connect, flush, send } from "./wire.mjs";
+import { Call } from "./call.mjs";
+import { loadTool, prepareTool } from "./load.mjs";
+import { describeThrown } from "./text.mjs";
+
+const SETTLE_MS = 30;
+
+const settings = { cacheDir: null, resultMax: Infinity, progressMax: Infinity };
+const environment = { ...process.env };
+const exitProcess = process.exit.bind(process);
+let home = "/";
+let tool = null;
+let call = null;
+
+// Where a tool's relative paths begin: the user's data, else the home directory.
+function goHome() {
+  for (const dir of [environment.OFFICER_USER_ROOT, environment.HOME, "/"]) {
+    try {
+      process.chdir(dir);
+      return dir;
+    } catch {
+      // Not set, not there or not allowed: the next one.
+    }
+  }
+  return "/";
+}
+
+// Each call begins as the first one did, whatever the one before changed.
+function resetProcess() {
+  if (process.cwd() !== home) process.chdir(home);
+  for (const name of Object.keys(process.env)) if (!(name in environment)) delete process.env[name];
+  for (const name of Object.keys(environment))
+    if (process.env[name] !== environment[name]) process.env[name] = environment[name];
+}
+
+// ---- what a call leaves behind
+
+function countResources() {
+  const counts = new Map();
+  for (const type of process.getActiveResourcesInfo()) counts.set(type, (counts.get(type) ?? 0) + 1);
+  return counts;
+}
+
+let baseline;
+
+function isClean() {
+  for (const [type, count] of countResources()) if (count > (baseline.get(type) ?? 0)) return false;
+  return true;
+}
+
+// A pipe or a child that just ended is closed in the next turns of the loop; what is still there
+// after a while (a timer, a server, a connection) would run on into another call.
+function settle(id) {
+  const tell = (clean) => send({ type: "idle", id, clean });
+  setImmediate(() => {
+    setImmediate(() => {
+      if (isClean()) tell(true);
+      else setTimeout(() => setImmediate(() => tell(isClean())), SETTLE_MS);
+    });
+  });
+}
+
+// ---- messages of the server
+
+async function onCall(message) {
+  if (tool?.isStale()) {
+    send({ type: "stale", id: message.id });
+    return;
+  }
+  call = new Call(message, settings);
+  send({ type: "started", id: call.id });
+  resetProcess();
+  if (!tool) {
+    process.title = `pegfs: ${message.name}`;
+    try {
+      tool = await loadTool(message.dir, message.entry, settings.cacheDir);
+    } catch (thrown) {
+      call.failThrown(thrown, "load");
+    }
+  }
+  if (!call.isOver) await call.run(tool.execute);
+  // A tool that could not be loaded leaves a host of which nobody knows what ran in it.
+  const { id } = call;
+  call = null;
+  if (tool) settle(id);
+  else send({ type: "idle", id, clean: false });
+}
+
+async function onPrepare({ dir, entry }) {
+  try {
+    await prepareTool(dir, entry, settings.cacheDir);
+  } catch {
+    // The call will say what is wrong with the tool.
+  }
+  send({ type: "prepared", dir });
+}
+
+// ---- what no tool can be stopped from doing
+
+function onStray(thrown, what) {
+  if (!call) {
+    console.error(`${what} after the call had ended: ${describeThrown(thrown, "/")}`);
+    flush(() => exitProcess(1));
+    return;
+  }
+  call.failThrown(thrown);
+  flush(() => exitProcess(1));
+}
+
+process.on("uncaughtException", (error) => onStray(error, "an uncaught exception"));
+process.on("unhandledRejection", (reason) => onStray(reason, "an unhandled rejection"));
+
+// process.exit in a tool ends the process at once; the socket takes this much without waiting.
+process.on("exit", (code) => {
+  call?.fail("exit", `The tool ended its own process (process.exit, status ${code}) instead of returning a result.`);
+});
+
+process.argv.length = 1;
+process.exitCode = 0;
+// Made now, so that they count to what is there before a call: their pipes are written at once.
+process.stdout.write("");
+process.stderr.write("");
+home = goHome();
+
+connect({
+  attach(message) {
+    for (const name of Object.keys(settings)) if (name in message) settings[name] = message[name];
+  },
+  call: onCall,
+  prepare: onPrepare,
+  abort({ id, reason }) {
+    if (call?.id === id) call.abort(reason);
+  },
+  exit() {
+    flush(() => exitProcess(0));
+  },
+});
+baseline = countResources();
+send({ type: "ready" });

@@ -1,0 +1,355 @@
+#include "core/running/executor.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/auto.h"
+#include "core/base/xalloc.h"
+#include "core/running/pool.h"
+
+void executor_config_defaults(struct executor_config *config)
+{
+	*config = (struct executor_config){
+		.hosts_max = 16,
+		.hosts_per_tool = 8,
+		.queue_max = 4096,
+		.queue_per_uid = 2048,
+		.spares = 1,
+		.timeout_ms = 600 * 1000,
+		.grace_ms = 2000,
+		.idle_ms = 300 * 1000,
+		.memory_max = (uint64_t)4 << 30,
+		.processes_max = 512,
+		.files_max = 1024,
+		.result_max = (size_t)64 << 20,
+		.output_max = (size_t)4 << 20,
+		.progress_max = (size_t)4 << 20,
+	};
+}
+
+/* ---- making and freeing */
+
+static void copy_config(struct executor *executor, const struct executor_config *given)
+{
+	struct executor_config defaults;
+	executor_config_defaults(&defaults);
+	struct executor_config *config = &executor->config;
+	*config = *given;
+#define DEFAULT(field) config->field = given->field ? given->field : defaults.field
+	DEFAULT(hosts_max);
+	DEFAULT(hosts_per_tool);
+	DEFAULT(queue_max);
+	DEFAULT(queue_per_uid);
+	DEFAULT(timeout_ms);
+	DEFAULT(grace_ms);
+	DEFAULT(idle_ms);
+	DEFAULT(files_max);
+	DEFAULT(result_max);
+	DEFAULT(output_max);
+	DEFAULT(progress_max);
+#undef DEFAULT
+	size_t count = 0;
+	while (given->env[count])
+		count++;
+	executor->env = xcalloc(count + 1, sizeof(*executor->env));
+	for (size_t i = 0; i < count; i++)
+		executor->env[i] = xstrdup(given->env[i]);
+	config->env = (const char *const *)executor->env;
+	config->lib_dir = executor->lib_dir = xstrdup(given->lib_dir);
+	config->state_dir = executor->state_dir = xstrdup(given->state_dir);
+}
+
+static void find_programs(struct executor *executor)
+{
+	static const char *const programs[RUNTIMES] = { "node", "python3" };
+	static const char *const scripts[RUNTIMES] = { "node/host.mjs", "python/host.py" };
+	for (size_t i = 0; i < RUNTIMES; i++) {
+		struct fail why = FAIL_INIT; /* told to those who call a tool that needs it */
+		executor->programs[i] = spawn_find_program(programs[i], executor->config.env, &why);
+		executor->scripts[i] =
+			xasprintf("%s/host/%s", executor->config.lib_dir, scripts[i]);
+	}
+}
+
+struct executor *executor_new(
+	struct loop *loop, const struct executor_config *config, struct fail *why)
+{
+	struct executor *executor = xcalloc(1, sizeof(*executor));
+	executor->loop = loop;
+	executor->ended_last = &executor->ended;
+	copy_config(executor, config);
+	find_programs(executor);
+	if (access(executor->scripts[RUNTIME_NODE], R_OK) < 0) {
+		fail_errno(why, "cannot read '%s': is pegfs installed completely?",
+			executor->scripts[RUNTIME_NODE]);
+		executor_free(executor);
+		return NULL;
+	}
+	identity_self(&executor->spare_who);
+	if (executor->programs[RUNTIME_NODE])
+		worker_keep_spares(executor, 0);
+	return executor;
+}
+
+static void free_jobs(struct job *job)
+{
+	while (job) {
+		struct job *next = job->next;
+		job_free(job);
+		job = next;
+	}
+}
+
+void executor_free(struct executor *executor)
+{
+	if (!executor)
+		return;
+	while (executor->workers) {
+		job_free(executor->workers->job);
+		worker_free(executor->workers);
+	}
+	for (struct pool *pool = executor->pools; pool; pool = pool->next) {
+		free_jobs(pool->first);
+		pool->first = NULL;
+	}
+	schedule_drop_empty(executor);
+	free_jobs(executor->ended);
+	loop_cancel_timer(&executor->end_timer);
+	loop_cancel_timer(&executor->schedule_timer);
+	loop_cancel_timer(&executor->spare_timer);
+	for (size_t i = 0; i < RUNTIMES; i++) {
+		free(executor->programs[i]);
+		free(executor->scripts[i]);
+	}
+	for (char **at = executor->env; *at; at++)
+		free(*at);
+	free(executor->env);
+	free(executor->lib_dir);
+	free(executor->state_dir);
+	free(executor->shares);
+	free(executor);
+}
+
+struct share *executor_share(struct executor *executor, uid_t uid)
+{
+	struct share *unused = NULL;
+	for (size_t i = 0; i < executor->share_count; i++) {
+		struct share *share = &executor->shares[i];
+		if (share->uid == uid)
+			return share;
+		if (share->waiting == 0 && share->running == 0)
+			unused = share;
+	}
+	if (unused) {
+		unused->uid = uid;
+		return unused;
+	}
+	executor->shares = xgrow(executor->shares, executor->share_count, &executor->share_capacity,
+		sizeof(*executor->shares));
+	executor->shares[executor->share_count] = (struct share){ .uid = uid };
+	return &executor->shares[executor->share_count++];
+}
+
+/* ---- jobs: what their table asks for */
+
+void executor_set_failure(struct job *job, enum job_end end, const char *text)
+{
+	result_release(&job->result);
+	result_from_error(&job->result, "%s", text);
+	job->end = end;
+}
+
+static void on_timer(void *arg)
+{
+	executor_post(arg, JOB_ON_EXPIRY);
+}
+
+static void arm(struct job *job, unsigned delay_ms)
+{
+	loop_arm_timer(job->pool->executor->loop, &job->timer, delay_ms, on_timer, job);
+}
+
+static void start(struct job *job)
+{
+	struct executor *executor = job->pool->executor;
+	executor->running++;
+	executor_share(executor, job->pool->who.uid)->running++;
+	unsigned timeout_ms = job->timeout_ms ? job->timeout_ms : executor->config.timeout_ms;
+	job->timeout_ms = timeout_ms;
+	job->progress_left = executor->config.progress_max;
+	arm(job, timeout_ms);
+	if (worker_give(job->worker, job) == 0)
+		return;
+	struct worker *worker = job->worker;
+	executor_set_failure(job, JOB_CRASHED, "There is no memory to hand the call to its tool.");
+	executor_post(job, JOB_ON_LOST);
+	host_signal(worker->host, SIGKILL);
+}
+
+/* Its host and the job part ways. */
+static void leave_host(struct job *job)
+{
+	struct executor *executor = job->pool->executor;
+	if (!job->worker)
+		return;
+	job->worker->job = NULL;
+	job->worker = NULL;
+	executor->running--;
+	executor_share(executor, job->pool->who.uid)->running--;
+}
+
+static void requeue(struct job *job)
+{
+	struct executor *executor = job->pool->executor;
+	loop_cancel_timer(&job->timer);
+	leave_host(job);
+	schedule_push(job, true);
+	schedule_soon(executor);
+}
+
+static void report_ends(void *arg)
+{
+	struct executor *executor = arg;
+	while (executor->ended) {
+		struct job *job = executor->ended;
+		executor->ended = job->next;
+		if (!executor->ended)
+			executor->ended_last = &executor->ended;
+		struct result result = job->result;
+		job->result = (struct result)RESULT_INIT;
+		job->events->on_end(job->arg, job->end, &result);
+		job_free(job);
+	}
+}
+
+/* What it was stopped for is how it ended, whatever its tool still answered. */
+static void set_stopped(struct job *job, enum job_state from)
+{
+	if (from == JOB_RUNNING || (from == JOB_WAITING && job->end == JOB_CRASHED))
+		return;
+	result_release(&job->result);
+	job->end = job->stop_is_late ? JOB_TIMED_OUT : JOB_CANCELLED;
+	if (job->stop_is_late)
+		result_from_error(&job->result,
+			"%s did not finish within %g seconds and was stopped. Ask for less in one "
+			"call, or raise `timeout` (seconds) in its TOOL.md.",
+			job->tool->name, job->timeout_ms / 1000.0);
+	else
+		result_from_error(&job->result, "The call of %s was cancelled.", job->tool->name);
+}
+
+static void end(struct job *job, enum job_state from)
+{
+	struct executor *executor = job->pool->executor;
+	loop_cancel_timer(&job->timer);
+	set_stopped(job, from);
+	if (from == JOB_WAITING)
+		schedule_remove(job);
+	else if (from > JOB_ABORTING)
+		host_dismiss(
+			job->worker->host); /* it has been told to end: no further call there */
+	leave_host(job);
+	job->next = NULL;
+	job->pool = NULL;
+	*executor->ended_last = job;
+	executor->ended_last = &job->next;
+	loop_arm_timer(executor->loop, &executor->end_timer, 0, report_ends, executor);
+}
+
+void executor_post(struct job *job, enum job_event event)
+{
+	enum job_state from = job->state;
+	struct job_step step = job_step(from, event);
+	job->state = step.next;
+	unsigned grace_ms = job->pool ? job->pool->executor->config.grace_ms : 0;
+	switch (step.action) {
+	case JOB_DO_NOTHING:
+		break;
+	case JOB_DO_START:
+		start(job);
+		break;
+	case JOB_DO_ABORT:
+		job->stop_is_late = event == JOB_ON_EXPIRY;
+		host_abort(job->worker->host, job->id,
+			job->stop_is_late ? "The call has timed out" : "The call was cancelled");
+		arm(job, grace_ms);
+		break;
+	case JOB_DO_TERMINATE:
+		host_signal(job->worker->host, SIGTERM);
+		arm(job, grace_ms);
+		break;
+	case JOB_DO_KILL:
+		host_signal(job->worker->host, SIGKILL);
+		arm(job, grace_ms);
+		break;
+	case JOB_DO_REQUEUE:
+		requeue(job);
+		break;
+	case JOB_DO_END:
+		end(job, from);
+		break;
+	}
+}
+
+/* ---- the interface */
+
+static int check_room(
+	struct executor *executor, const struct job_request *request, struct fail *why)
+{
+	const struct share *share = executor_share(executor, request->who->uid);
+	if (share->waiting + share->running >= executor->config.queue_per_uid)
+		return fail_set(why, -EBUSY,
+			"%u calls of uid %u wait or run already; try again when some have finished",
+			share->waiting + share->running, (unsigned)request->who->uid);
+	if (executor->waiting >= executor->config.queue_max)
+		return fail_set(why, -EBUSY,
+			"%u calls wait already; try again when some have finished",
+			executor->waiting);
+	return 0;
+}
+
+struct job *executor_submit(struct executor *executor, const struct job_request *request,
+	const struct job_events *events, void *arg, struct fail *why)
+{
+	if (spawn_check_identity(request->who, why) < 0 ||
+		(!request->nested && check_room(executor, request, why) < 0))
+		return NULL;
+	struct job *job = job_new(request, events, arg, why);
+	if (!job)
+		return NULL;
+	job->serial = executor->next_serial++;
+	job->pool = schedule_pool(executor, request->tool, request->who);
+	/* Before those that are not nested: it must not wait for a host behind them. */
+	schedule_push(job, job->nested);
+	schedule_run(executor);
+	return job;
+}
+
+void executor_cancel(struct job *job)
+{
+	executor_post(job, JOB_ON_CANCEL);
+}
+
+bool executor_owns_pid(const struct executor *executor, pid_t pid)
+{
+	for (const struct worker *worker = executor->workers; worker; worker = worker->next)
+		if (host_get_pid(worker->host) == pid)
+			return true;
+	return false;
+}
+
+void executor_get_stats(const struct executor *executor, struct executor_stats *stats)
+{
+	*stats = (struct executor_stats){ .jobs_running = executor->running,
+		.jobs_waiting = executor->waiting,
+		.hosts_started = executor->hosts_started,
+		.hosts_crashed = executor->hosts_crashed };
+	for (const struct worker *worker = executor->workers; worker; worker = worker->next) {
+		stats->hosts++;
+		stats->spares += !worker->pool && worker_counts(worker);
+		stats->hosts_idle += worker->pool && worker_is_free(worker);
+	}
+}

@@ -1,0 +1,450 @@
+#include "core/running/host.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/base/auto.h"
+#include "core/base/log.h"
+#include "core/base/xalloc.h"
+
+#define READ_STEP ((size_t)64 * 1024) /* bytes taken from one descriptor in one turn */
+#define TAIL_MAX ((size_t)2048)       /* bytes of output that are kept for a crash's text */
+#define SEND_MAX ((size_t)1 << 30)    /* the request's own limit is far below */
+
+/* Once a call has printed all that is handed on, the rest is read and dropped this slowly. */
+#define FLOOD_STEP ((size_t)1024 * 1024)
+#define FLOOD_PAUSE_MS 20
+
+struct host {
+	struct loop *loop;                /* borrowed */
+	const struct host_events *events; /* borrowed */
+	void *arg;
+	enum host_state state;
+	bool booted;
+	struct spawn_child child; /* its descriptors are owned */
+	struct loop_child *watch;
+	struct loop_fd *socket_entry, *output_entry;
+	struct loop_timer kill_timer;  /* after a dismissal */
+	struct loop_timer flood_timer; /* output is paused */
+	struct wire_reader reader;
+	uint64_t acked;
+	struct buf sending;
+	size_t sent;        /* of sending */
+	size_t output_left; /* bytes of this call's output that are still handed on */
+	size_t output_max;
+	unsigned grace_ms;
+	int wait_status;   /* valid in HOST_GONE */
+	struct fail fault; /* what was wrong with its messages */
+	char tail[TAIL_MAX];
+	size_t tail_len;
+};
+
+enum host_state host_step(enum host_state state, enum host_event event)
+{
+	/* An event that cannot come in a state leaves it as it is; HOST_ENDING and HOST_GONE stay. */
+	/* clang-format off */
+	enum { BOOT = HOST_BOOTING, IDLE = HOST_IDLE, BUSY = HOST_BUSY, SETT = HOST_SETTLING,
+	       ENDI = HOST_ENDING, GONE = HOST_GONE };
+	static const unsigned char table[HOST_STATES][HOST_EVENTS] = {
+		/*                 READY  GIVE  ANSWER CLEAN DIRTY DISMISS EXIT */
+		[HOST_BOOTING]  = { IDLE, BUSY, BOOT,  BOOT, ENDI, ENDI,   GONE },
+		[HOST_IDLE]     = { IDLE, BUSY, IDLE,  IDLE, ENDI, ENDI,   GONE },
+		[HOST_BUSY]     = { BUSY, BUSY, SETT,  BUSY, ENDI, ENDI,   GONE },
+		[HOST_SETTLING] = { SETT, SETT, SETT,  IDLE, ENDI, ENDI,   GONE },
+		[HOST_ENDING]   = { ENDI, ENDI, ENDI,  ENDI, ENDI, ENDI,   GONE },
+		[HOST_GONE]     = { GONE, GONE, GONE,  GONE, GONE, GONE,   GONE },
+	};
+	/* clang-format on */
+	_Static_assert(sizeof(table) / sizeof(table[0]) == HOST_STATES, "a row for each state");
+	_Static_assert(sizeof(table[0]) / sizeof(table[0][0]) == 7, "a column for each event");
+	return (enum host_state)table[state][event];
+}
+
+static void post(struct host *host, enum host_event event)
+{
+	host->state = host_step(host->state, event);
+}
+
+/* ---- output */
+
+static void keep_tail(struct host *host, const char *bytes, size_t len)
+{
+	if (len > TAIL_MAX) {
+		bytes += len - TAIL_MAX;
+		len = TAIL_MAX;
+	}
+	if (host->tail_len + len > TAIL_MAX) {
+		size_t drop = host->tail_len + len - TAIL_MAX;
+		memmove(host->tail, host->tail + drop, host->tail_len - drop);
+		host->tail_len -= drop;
+	}
+	memcpy(host->tail + host->tail_len, bytes, len);
+	host->tail_len += len;
+}
+
+static void hand_on(struct host *host, const char *bytes, size_t len)
+{
+	keep_tail(host, bytes, len);
+	if (host->state != HOST_BUSY || host->output_left == 0)
+		return;
+	size_t part = len < host->output_left ? len : host->output_left;
+	host->output_left -= part;
+	host->events->on_output(host->arg, bytes, part);
+	if (host->output_left > 0)
+		return;
+	char notice[128];
+	int used = snprintf(notice, sizeof(notice),
+		"\n[pegfs: this call has printed %zu bytes; the rest is left out]\n",
+		host->output_max);
+	host->events->on_output(host->arg, notice, (size_t)used);
+}
+
+/* Reads at most max bytes of what is there. Returns how many, 0 at the end or where none are. */
+static size_t read_output(struct host *host, size_t max)
+{
+	static char bytes
+		[READ_STEP]; /* one thread, and no callback comes back here before it is used */
+	size_t total = 0;
+	while (total < max) {
+		size_t step = max - total < sizeof(bytes) ? max - total : sizeof(bytes);
+		ssize_t got = read(host->child.output_fd, bytes, step);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0 && errno == EAGAIN)
+			break;
+		if (got <= 0) { /* nobody holds the other end any more */
+			loop_remove_fd(&host->output_entry);
+			break;
+		}
+		hand_on(host, bytes, (size_t)got);
+		total += (size_t)got;
+	}
+	return total;
+}
+
+void host_drain_output(struct host *host)
+{
+	/* What was printed before this moment is in the pipe now; what goes on printing is not awaited. */
+	int there = 0;
+	if (ioctl(host->child.output_fd, FIONREAD, &there) == 0 && there > 0)
+		read_output(host, (size_t)there);
+}
+
+static void resume_output(void *arg)
+{
+	struct host *host = arg;
+	read_output(host, FLOOD_STEP);
+	if (host->output_entry)
+		loop_set_events(host->output_entry, EPOLLIN);
+}
+
+static void on_output_event(void *arg, uint32_t events)
+{
+	struct host *host = arg;
+	(void)events;
+	read_output(host, READ_STEP);
+	bool flooding = host->state != HOST_BUSY || host->output_left == 0;
+	if (flooding && host->output_entry) {
+		loop_set_events(host->output_entry, 0);
+		loop_arm_timer(host->loop, &host->flood_timer, FLOOD_PAUSE_MS, resume_output, host);
+	}
+}
+
+/* ---- socket, outwards */
+
+static void stop_socket(struct host *host)
+{
+	loop_remove_fd(&host->socket_entry);
+	buf_release(&host->sending);
+	host->sent = 0;
+}
+
+static void send_queued(struct host *host)
+{
+	while (host->sent < host->sending.len) {
+		ssize_t done = send(host->child.socket_fd, host->sending.data + host->sent,
+			host->sending.len - host->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0 && errno == EAGAIN)
+			break;
+		if (done < 0)
+			host->sent = host->sending.len; /* it is gone; its exit is told elsewhere */
+		else
+			host->sent += (size_t)done;
+	}
+	bool all = host->sent == host->sending.len;
+	if (all) {
+		buf_release(&host->sending);
+		host->sent = 0;
+	}
+	if (host->socket_entry)
+		loop_set_events(host->socket_entry, all ? EPOLLIN : EPOLLIN | EPOLLOUT);
+}
+
+static void acknowledge(struct host *host)
+{
+	if (host->reader.seen == host->acked)
+		return;
+	host->acked = host->reader.seen;
+	wire_put_ack(&host->sending, host->acked);
+	send_queued(host);
+}
+
+/* ---- socket, inwards */
+
+/* It does not keep to the protocol: nothing it says can be trusted any more. */
+static void on_fault(struct host *host, const struct fail *why)
+{
+	host->fault = *why;
+	stop_socket(host);
+	host_signal(host, SIGKILL);
+}
+
+static void on_message(struct host *host, const struct wire_message *message)
+{
+	switch (message->type) {
+	case WIRE_READY:
+		host->booted = true;
+		if (host->state == HOST_BOOTING) {
+			post(host, HOST_ON_READY);
+			host->events->on_idle(host->arg);
+		}
+		break;
+	case WIRE_IDLE:
+		if (host->state != HOST_SETTLING)
+			break;
+		if (!message->clean) {
+			host_dismiss(host);
+			break;
+		}
+		post(host, HOST_ON_CLEAN);
+		host->events->on_idle(host->arg);
+		break;
+	case WIRE_STALE:
+		host->events->on_message(host->arg, message);
+		host_dismiss(host);
+		break;
+	case WIRE_RESULT:
+	case WIRE_FAILED:
+		host_drain_output(host);
+		post(host, HOST_ON_ANSWER);
+		host->events->on_message(host->arg, message);
+		break;
+	case WIRE_STARTED:
+	case WIRE_PROGRESS:
+	case WIRE_PREPARED:
+		host->events->on_message(host->arg, message);
+		break;
+	}
+}
+
+static void handle_messages(struct host *host)
+{
+	for (;;) {
+		struct wire_message message;
+		struct fail why = FAIL_INIT;
+		int got = wire_next(&host->reader, &message, &why);
+		if (got < 0)
+			on_fault(host, &why);
+		if (got <= 0)
+			return;
+		on_message(host, &message);
+		wire_message_release(&message);
+	}
+}
+
+/* Reads one step. Returns whether there may be more. */
+static bool read_socket(struct host *host)
+{
+	struct buf *bytes = &host->reader.bytes;
+	if (!host->socket_entry || wire_reader_reserve(&host->reader, READ_STEP) < 0)
+		return false;
+	ssize_t got = read(host->child.socket_fd, bytes->data + bytes->len, READ_STEP);
+	if (got < 0 && errno == EINTR)
+		return true;
+	if (got <= 0) {
+		if (got == 0 || errno != EAGAIN)
+			stop_socket(host);
+		return false;
+	}
+	bytes->len += (size_t)got;
+	handle_messages(host);
+	return true;
+}
+
+static void on_socket_event(void *arg, uint32_t events)
+{
+	struct host *host = arg;
+	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+		read_socket(host);
+	if (!host->socket_entry)
+		return;
+	acknowledge(host);
+	if (events & EPOLLOUT)
+		send_queued(host);
+}
+
+/* ---- the process */
+
+static void on_exit_event(void *arg, pid_t pid, int status)
+{
+	struct host *host = arg;
+	(void)pid;
+	host->watch = NULL;
+	host->wait_status = status;
+	host_signal(host, SIGKILL); /* what it left in its process group */
+	/* Its last words are still in the socket and in the pipe; more than this is no last word. */
+	for (size_t left = host->reader.bytes.max; left > READ_STEP && read_socket(host);)
+		left -= READ_STEP;
+	host_drain_output(host);
+	stop_socket(host);
+	loop_remove_fd(&host->output_entry);
+	loop_cancel_timer(&host->kill_timer);
+	loop_cancel_timer(&host->flood_timer);
+	post(host, HOST_ON_EXIT);
+	host->events->on_gone(host->arg);
+}
+
+static void on_kill_timer(void *arg)
+{
+	host_signal(arg, SIGKILL);
+}
+
+static int watch(struct host *host, struct fail *why)
+{
+	host->socket_entry =
+		loop_add_fd(host->loop, host->child.socket_fd, EPOLLIN, on_socket_event, host, why);
+	host->output_entry =
+		loop_add_fd(host->loop, host->child.output_fd, EPOLLIN, on_output_event, host, why);
+	host->watch = loop_watch_child(host->loop, host->child.pid, on_exit_event, host, why);
+	return why->code;
+}
+
+struct host *host_start(const struct host_setup *setup, struct fail *why)
+{
+	struct host *host = xcalloc(1, sizeof(*host));
+	host->loop = setup->loop;
+	host->events = setup->events;
+	host->arg = setup->arg;
+	host->output_max = setup->output_max;
+	host->grace_ms = setup->grace_ms;
+	host->child = (struct spawn_child)SPAWN_CHILD_INIT;
+	buf_init(&host->sending, SEND_MAX);
+	char key[WIRE_KEY_LEN + 1];
+	wire_make_key(key);
+	wire_reader_init(&host->reader, key, 0, setup->message_max + WIRE_ENVELOPE_MAX);
+	if (spawn_child(&setup->spawn, &host->child, why) < 0 || watch(host, why) < 0) {
+		host_free(host);
+		return NULL;
+	}
+	wire_put_attach(&host->sending, key, 0, setup->settings);
+	send_queued(host);
+	return host;
+}
+
+void host_free(struct host *host)
+{
+	if (!host)
+		return;
+	if (host->child.pid > 0 && host->state != HOST_GONE) {
+		host_signal(host, SIGKILL);
+		/* Killed, so this waits for the kernel alone. */
+		while (waitpid(host->child.pid, NULL, 0) < 0 && errno == EINTR)
+			continue;
+	}
+	loop_unwatch_child(&host->watch);
+	loop_remove_fd(&host->socket_entry);
+	loop_remove_fd(&host->output_entry);
+	loop_cancel_timer(&host->kill_timer);
+	loop_cancel_timer(&host->flood_timer);
+	wire_reader_release(&host->reader);
+	buf_release(&host->sending);
+	auto_close_fd(&host->child.socket_fd);
+	auto_close_fd(&host->child.output_fd);
+	free(host);
+}
+
+enum host_state host_get_state(const struct host *host)
+{
+	return host->state;
+}
+
+pid_t host_get_pid(const struct host *host)
+{
+	return host->child.pid;
+}
+
+bool host_has_booted(const struct host *host)
+{
+	return host->booted;
+}
+
+int host_give(struct host *host, const char *id, const char *name, const char *dir,
+	const char *entry, const char *params)
+{
+	host_drain_output(host); /* of nobody: printed since the last call */
+	post(host, HOST_ON_GIVE);
+	host->output_left = host->output_max;
+	host->tail_len = 0;
+	int result = wire_put_call(&host->sending, id, name, dir, entry, params);
+	if (result == 0)
+		send_queued(host);
+	return result;
+}
+
+void host_abort(struct host *host, const char *id, const char *reason)
+{
+	if (wire_put_abort(&host->sending, id, reason) == 0)
+		send_queued(host);
+}
+
+void host_signal(struct host *host, int signal)
+{
+	if (host->state != HOST_GONE && kill(-host->child.pid, signal) < 0 && errno != ESRCH)
+		log_errno(LOG_LEVEL_ERROR, "cannot send signal %d to host %d", signal,
+			(int)host->child.pid);
+}
+
+void host_dismiss(struct host *host)
+{
+	if (host->state == HOST_ENDING || host->state == HOST_GONE)
+		return;
+	post(host, HOST_ON_DISMISS);
+	if (wire_put_exit(&host->sending) == 0)
+		send_queued(host);
+	loop_arm_timer(host->loop, &host->kill_timer, host->grace_ms, on_kill_timer, host);
+}
+
+/* ---- how it ended */
+
+static void describe_tail(const struct host *host, struct buf *out)
+{
+	const char *at = host->tail;
+	size_t len = host->tail_len;
+	while (len > 0 && (at[len - 1] == '\n' || at[len - 1] == ' '))
+		len--;
+	if (len > 0)
+		buf_printf(out, "\nThe end of what it printed:\n%.*s", (int)len, at);
+}
+
+void host_describe_end(const struct host *host, struct buf *out)
+{
+	int status = host->wait_status;
+	if (host->fault.code < 0)
+		buf_printf(out, "The tool's process was stopped: %s", host->fault.text);
+	else if (WIFSIGNALED(status))
+		buf_printf(out, "The tool's process was ended by signal %d (%s) before it answered",
+			WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else
+		buf_printf(out, "The tool's process ended with exit status %d before it answered",
+			WEXITSTATUS(status));
+	describe_tail(host, out);
+}

@@ -1,0 +1,112 @@
+#include "core/running/job.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/xalloc.h"
+
+struct job_step job_step(enum job_state state, enum job_event event)
+{
+	/* clang-format off */
+#define STAY(state_) { state_, JOB_DO_NOTHING }
+#define OVER { JOB_OVER, JOB_DO_END }
+	/* clang-format on */
+	/* What cannot happen in a state changes nothing. A job that is being stopped is never given to
+	   another host, and ends with whatever comes first: an answer, or the end of its host. */
+	static const struct job_step table[JOB_STATES][JOB_EVENTS] = {
+		[JOB_WAITING] = {
+			[JOB_ON_GIVE] = { JOB_RUNNING, JOB_DO_START },
+			[JOB_ON_CANCEL] = OVER,
+			[JOB_ON_EXPIRY] = STAY(JOB_WAITING),
+			[JOB_ON_ANSWER] = STAY(JOB_WAITING),
+			[JOB_ON_LOST] = OVER,
+			[JOB_ON_RETRY] = STAY(JOB_WAITING),
+		},
+		[JOB_RUNNING] = {
+			[JOB_ON_GIVE] = STAY(JOB_RUNNING),
+			[JOB_ON_CANCEL] = { JOB_ABORTING, JOB_DO_ABORT },
+			[JOB_ON_EXPIRY] = { JOB_ABORTING, JOB_DO_ABORT },
+			[JOB_ON_ANSWER] = OVER,
+			[JOB_ON_LOST] = OVER,
+			[JOB_ON_RETRY] = { JOB_WAITING, JOB_DO_REQUEUE },
+		},
+		[JOB_ABORTING] = {
+			[JOB_ON_GIVE] = STAY(JOB_ABORTING),
+			[JOB_ON_CANCEL] = STAY(JOB_ABORTING),
+			[JOB_ON_EXPIRY] = { JOB_TERMINATING, JOB_DO_TERMINATE },
+			[JOB_ON_ANSWER] = OVER,
+			[JOB_ON_LOST] = OVER,
+			[JOB_ON_RETRY] = OVER,
+		},
+		[JOB_TERMINATING] = {
+			[JOB_ON_GIVE] = STAY(JOB_TERMINATING),
+			[JOB_ON_CANCEL] = STAY(JOB_TERMINATING),
+			[JOB_ON_EXPIRY] = { JOB_KILLING, JOB_DO_KILL },
+			[JOB_ON_ANSWER] = OVER,
+			[JOB_ON_LOST] = OVER,
+			[JOB_ON_RETRY] = OVER,
+		},
+		[JOB_KILLING] = {
+			[JOB_ON_GIVE] = STAY(JOB_KILLING),
+			[JOB_ON_CANCEL] = STAY(JOB_KILLING),
+			/* Stuck in the kernel: the caller is not kept waiting for that. */
+			[JOB_ON_EXPIRY] = OVER,
+			[JOB_ON_ANSWER] = OVER,
+			[JOB_ON_LOST] = OVER,
+			[JOB_ON_RETRY] = OVER,
+		},
+		[JOB_OVER] = {
+			[JOB_ON_GIVE] = STAY(JOB_OVER),
+			[JOB_ON_CANCEL] = STAY(JOB_OVER),
+			[JOB_ON_EXPIRY] = STAY(JOB_OVER),
+			[JOB_ON_ANSWER] = STAY(JOB_OVER),
+			[JOB_ON_LOST] = STAY(JOB_OVER),
+			[JOB_ON_RETRY] = STAY(JOB_OVER),
+		},
+	};
+#undef STAY
+#undef OVER
+	_Static_assert(sizeof(table) / sizeof(table[0]) == JOB_STATES, "a row for each state");
+	_Static_assert(sizeof(table[0]) / sizeof(table[0][0]) == 6, "a column for each event");
+	return table[state][event];
+}
+
+struct job *job_new(const struct job_request *request, const struct job_events *events, void *arg,
+	struct fail *why)
+{
+	char *params = json_dumps(request->params, JSON_COMPACT);
+	if (!params) {
+		fail_set(why, -ENOMEM, "no memory for the parameters");
+		return NULL;
+	}
+	struct job *job = xcalloc(1, sizeof(*job));
+	job->tool = tool_ref(request->tool);
+	job->id = xstrdup(request->call_id);
+	job->params = params;
+	job->events = events;
+	job->arg = arg;
+	job->nested = request->nested;
+	job->timeout_ms = request->timeout_ms ? request->timeout_ms : request->tool->timeout_ms;
+	return job;
+}
+
+void job_forget_params(struct job *job)
+{
+	if (job->params)
+		explicit_bzero(job->params, strlen(job->params));
+	free(job->params);
+	job->params = NULL;
+}
+
+void job_free(struct job *job)
+{
+	if (!job)
+		return;
+	loop_cancel_timer(&job->timer);
+	job_forget_params(job);
+	result_release(&job->result);
+	tool_unref(job->tool);
+	free(job->id);
+	free(job);
+}

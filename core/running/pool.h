@@ -1,0 +1,127 @@
+/*
+ * The executor's inner data, shared by its three files: executor.c (jobs: submitted, told of what
+ * happens to them, ended), schedule.c (which job goes to which host) and worker.c (hosts: started,
+ * bound to a pool, let go).
+ *
+ * A pool is a tool's entry file and an identity: its jobs that wait, and its hosts. A worker is a
+ * host with what the executor knows of it; one without a pool is a spare.
+ */
+#ifndef PEGFS_RUNNING_POOL_H
+#define PEGFS_RUNNING_POOL_H
+
+#include "core/running/executor.h"
+#include "core/running/host.h"
+#include "core/running/job.h"
+
+#define SPARE_DELAY_MS 100 /* lets the call that took a spare have the processor first */
+
+enum runtime { RUNTIME_NODE, RUNTIME_PYTHON };
+#define RUNTIMES (RUNTIME_PYTHON + 1)
+
+struct pool {
+	struct executor *executor; /* borrowed */
+	struct tool *tool;         /* a reference; its dir and entry name the pool */
+	struct identity who;
+	enum runtime runtime;
+	struct job *first, **last; /* that wait, owned */
+	size_t worker_count;
+	uint64_t round; /* of schedule_run in which there was no host for it */
+	struct pool *next;
+};
+
+struct worker {
+	struct executor *executor; /* borrowed */
+	struct host *host;         /* owned */
+	struct pool *pool;         /* borrowed; NULL: a spare */
+	struct job *job;           /* borrowed from the executor; NULL: none runs */
+	struct identity who;
+	enum runtime runtime;
+	struct loop_timer idle_timer;
+	uint64_t idle_since_ms;
+	struct worker *next;
+};
+
+/* What one uid has in the executor; a pointer to it is good until the next look-up. */
+struct share {
+	uid_t uid;
+	unsigned waiting, running;
+};
+
+struct executor {
+	struct loop *loop;                /* borrowed */
+	struct executor_config config;    /* its strings are these three */
+	char *lib_dir, *state_dir, **env; /* owned */
+	char *programs[RUNTIMES];         /* owned; node, python3; NULL where not installed */
+	char *scripts[RUNTIMES];          /* owned; below lib_dir */
+	struct pool *pools;               /* owned */
+	struct worker *workers;           /* owned */
+	struct share *shares;             /* owned; of each uid that has jobs */
+	size_t share_count, share_capacity;
+	unsigned waiting, running;
+	uint64_t next_serial, round;
+	struct job *ended, **ended_last; /* owned; their on_end is due */
+	struct loop_timer end_timer, schedule_timer, spare_timer;
+	struct identity spare_who; /* whose spares are kept */
+	unsigned spare_failures;   /* in a row; spares are given up at SPARE_FAILURES_MAX */
+	uint64_t hosts_started, hosts_crashed;
+};
+
+/* ---- executor.c */
+
+struct share *executor_share(struct executor *executor, uid_t uid);
+
+/* Tells a job of an event and does what its table says. The job may be gone afterwards. */
+void executor_post(struct job *job, enum job_event event);
+
+/* Makes the text of how it ends (RESULT_INIT until then), unless it is being stopped. */
+void executor_set_failure(struct job *job, enum job_end end, const char *text);
+
+/* ---- schedule.c */
+
+/* The pool of a tool and identity; made where there is none. */
+struct pool *schedule_pool(
+	struct executor *executor, struct tool *tool, const struct identity *who);
+
+/* Puts a job at the end of its pool's queue, or at the front. */
+void schedule_push(struct job *job, bool at_front);
+
+/* Takes a waiting job out of its pool's queue. */
+void schedule_remove(struct job *job);
+
+/* Gives jobs to hosts, as far as hosts and limits go. Ends those for which no host can be started. */
+void schedule_run(struct executor *executor);
+
+/* The same in the next turn of the loop. */
+void schedule_soon(struct executor *executor);
+
+/* Frees pools that have neither jobs nor hosts. */
+void schedule_drop_empty(struct executor *executor);
+
+/* ---- worker.c */
+
+/* Starts a host for who. NULL and *why. */
+struct worker *worker_start(struct executor *executor, const struct identity *who,
+	enum runtime runtime, struct fail *why);
+
+/* From now on it belongs to a pool; its host has not loaded anything yet. */
+void worker_bind(struct worker *worker, struct pool *pool);
+
+/* Hands it a job; 0 or a negative errno. */
+int worker_give(struct worker *worker, struct job *job);
+
+/* Lets an idle one go. */
+void worker_dismiss(struct worker *worker);
+
+/* Whether it can be given a job now. */
+bool worker_is_free(const struct worker *worker);
+
+/* Whether it counts for limits: not one that is on its way out. */
+bool worker_counts(const struct worker *worker);
+unsigned worker_count(const struct executor *executor);
+
+/* Sees to it, a little later, that as many spares wait as are wanted. */
+void worker_keep_spares(struct executor *executor, unsigned delay_ms);
+
+void worker_free(struct worker *worker);
+
+#endif

@@ -1,0 +1,62 @@
+/*
+ * Starts one process: a flat request in, a pid, a socket and a pipe out. Nothing here relies on what
+ * else this process is, so that the function can move into a supervisor.
+ *
+ * The child has descriptor 0 = /dev/null, 1 and 2 = the output pipe, 3 = its end of a stream socket
+ * and no other; a session and process group of its own; default signals, none blocked; no way to
+ * gain rights (no_new_privs); no core files; and it dies with the process that started it.
+ */
+#ifndef PEGFS_RUNNING_SPAWN_H
+#define PEGFS_RUNNING_SPAWN_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/base/fail.h"
+#include "core/running/identity.h"
+
+#define SPAWN_SOCKET_FD 3 /* in the child */
+
+/* Everything is borrowed for the length of the call. */
+struct spawn_request {
+	const char *const *argv; /* argv[0] is a path; NULL-terminated */
+	const char *const *env;  /* NAME=VALUE, NULL-terminated: all that the child gets */
+	const struct identity *who;
+	uint64_t files_max;     /* RLIMIT_NOFILE; 0: as here */
+	uint64_t processes_max; /* RLIMIT_NPROC; 0: as here */
+	uint64_t memory_max;    /* RLIMIT_DATA, in bytes, of each process; 0: as here */
+};
+
+/* The descriptors are close-on-exec, non-blocking and the caller's; -1 where not held. */
+struct spawn_child {
+	pid_t pid; /* also its process group and session; the caller reaps it */
+	int socket_fd;
+	int output_fd; /* read end; both ends of 1 and 2 */
+};
+
+#define SPAWN_CHILD_INIT                                                                           \
+	{                                                                                          \
+		.pid = -1, .socket_fd = -1, .output_fd = -1                                        \
+	}
+
+/*
+ * Returns when the program runs, or could not be run: 0, or the child's own errno with a sentence
+ * that names the step. -EACCES: only root may run something as another user. It does not switch
+ * where who has this process's uid already and this process is not root: a user's processes are not
+ * guarded from each other by groups.
+ */
+int spawn_child(const struct spawn_request *request, struct spawn_child *child, struct fail *why);
+
+/* Whether this process may run something as who. 0 or -EACCES. */
+int spawn_check_identity(const struct identity *who, struct fail *why);
+
+/*
+ * The path of a program by the PATH in env, or by the usual directories where it has none. The
+ * caller's; NULL and *why (-ENOENT) where there is none.
+ */
+char *spawn_find_program(const char *name, const char *const *env, struct fail *why);
+
+/* The value of NAME in env, borrowed from it; NULL where it is not set. */
+const char *spawn_get_env(const char *const *env, const char *name);
+
+#endif

@@ -1,0 +1,335 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/auto.h"
+#include "core/base/log.h"
+#include "core/base/xalloc.h"
+#include "core/running/pool.h"
+
+#define SPARE_FAILURES_MAX 3
+#define RETRIES_MAX 1   /* of a job whose host ended before it had begun with it */
+#define HEAP_PERCENT 75 /* of memory_max: V8 gives up with a message before the kernel refuses */
+
+/* ---- what hosts say */
+
+static void end_progress(struct job *job)
+{
+	static const char notice[] = "{\"content\":[{\"type\":\"text\",\"text\":"
+				     "\"[pegfs: this call's progress has reached its limit; "
+				     "the rest is left out]\"}]}";
+	job->progress_left = 0;
+	job->events->on_progress(job->arg, notice, sizeof(notice) - 1);
+}
+
+static void on_progress(struct job *job, const json_t *partial)
+{
+	if (job->progress_left == 0 || !partial)
+		return;
+	auto_free char *json = json_dumps(partial, JSON_COMPACT | JSON_ENCODE_ANY);
+	size_t len = json ? strlen(json) : 0;
+	if (!json || len >= job->progress_left) {
+		end_progress(job);
+		return;
+	}
+	job->progress_left -= len;
+	job->events->on_progress(job->arg, json, len);
+}
+
+static void on_started(struct worker *worker, struct job *job)
+{
+	if (job->started)
+		return;
+	job->started = true;
+	job_forget_params(job);
+	job->events->on_start(job->arg, host_get_pid(worker->host));
+}
+
+static void on_result(struct job *job, const json_t *value)
+{
+	result_from_value(&job->result, value);
+	job->end = job->result.is_error ? JOB_FAILED : JOB_DONE;
+	executor_post(job, JOB_ON_ANSWER);
+}
+
+static void on_message(void *arg, const struct wire_message *message)
+{
+	struct worker *worker = arg;
+	struct job *job = worker->job;
+	/* Of a call that is over, or of none that there ever was. */
+	if (!job || strcmp(message->id, job->id) != 0)
+		return;
+	switch (message->type) {
+	case WIRE_STARTED:
+		on_started(worker, job);
+		break;
+	case WIRE_STALE:
+		if (!job->started)
+			executor_post(job, JOB_ON_RETRY);
+		break;
+	case WIRE_PROGRESS:
+		on_progress(job, message->value);
+		break;
+	case WIRE_RESULT:
+		on_result(job, message->value);
+		break;
+	case WIRE_FAILED:
+		executor_set_failure(job,
+			strcmp(message->kind, "exit") == 0 ? JOB_CRASHED : JOB_FAILED,
+			message->text);
+		executor_post(job, JOB_ON_ANSWER);
+		break;
+	case WIRE_READY:
+	case WIRE_IDLE:
+	case WIRE_PREPARED:
+		break;
+	}
+}
+
+static void on_output(void *arg, const char *bytes, size_t len)
+{
+	struct worker *worker = arg;
+	if (worker->job)
+		worker->job->events->on_output(worker->job->arg, bytes, len);
+}
+
+static void on_idle_timer(void *arg)
+{
+	worker_dismiss(arg);
+}
+
+static void on_idle(void *arg)
+{
+	struct worker *worker = arg;
+	struct executor *executor = worker->executor;
+	worker->idle_since_ms = loop_now_ms(executor->loop);
+	if (worker_count(executor) > executor->config.hosts_max)
+		worker_dismiss(worker); /* it was started for a nested call */
+	else if (worker->pool)
+		loop_arm_timer(executor->loop, &worker->idle_timer, executor->config.idle_ms,
+			on_idle_timer, worker);
+	else
+		executor->spare_failures = 0;
+	schedule_run(executor);
+}
+
+/* A host that ended before it had begun with a job has done nothing of it: another one may. */
+static void lose_job(struct worker *worker)
+{
+	struct job *job = worker->job;
+	if (!job->started && host_has_booted(worker->host) && job->retries++ < RETRIES_MAX) {
+		executor_post(job, JOB_ON_RETRY);
+		return;
+	}
+	auto_buf struct buf text = BUF_INIT(FAIL_TEXT_MAX * 2);
+	if (!host_has_booted(worker->host))
+		buf_puts(&text, "The tool's host could not be started. ");
+	host_describe_end(worker->host, &text);
+	executor_set_failure(job, JOB_CRASHED, buf_str(&text));
+	executor_post(job, JOB_ON_LOST);
+}
+
+static void on_gone(void *arg)
+{
+	struct worker *worker = arg;
+	struct executor *executor = worker->executor;
+	bool booted = host_has_booted(worker->host);
+	if (worker->job) {
+		executor->hosts_crashed++;
+		lose_job(worker);
+	} else if (!worker->pool && !booted && ++executor->spare_failures == SPARE_FAILURES_MAX) {
+		auto_buf struct buf text = BUF_INIT(FAIL_TEXT_MAX * 2);
+		host_describe_end(worker->host, &text);
+		log_msg(LOG_LEVEL_WARNING, "tool hosts do not start, so none is kept ready: %s",
+			buf_str(&text));
+	}
+	worker_free(worker);
+	worker_keep_spares(executor, SPARE_DELAY_MS);
+	schedule_run(executor);
+}
+
+/* ---- starting */
+
+/* state_dir/cache/UID, which belongs to that uid alone. NULL where it cannot be made. */
+static char *make_cache_dir(const struct executor *executor, const struct identity *who)
+{
+	auto_close int state_fd =
+		open(executor->config.state_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (state_fd < 0 || (mkdirat(state_fd, "cache", 0711) < 0 && errno != EEXIST))
+		return NULL;
+	char name[32];
+	snprintf(name, sizeof(name), "cache/%u", (unsigned)who->uid);
+	if (mkdirat(state_fd, name, 0700) < 0) {
+		if (errno != EEXIST)
+			return NULL;
+	} else if (geteuid() == 0 &&
+		   fchownat(state_fd, name, who->uid, who->gid, AT_SYMLINK_NOFOLLOW) < 0) {
+		return NULL;
+	}
+	return xasprintf("%s/%s", executor->config.state_dir, name);
+}
+
+static json_t *make_settings(const struct executor *executor, const struct identity *who)
+{
+	const struct executor_config *config = &executor->config;
+	auto_free char *cache_dir = make_cache_dir(executor, who);
+	if (!cache_dir)
+		log_errno(LOG_LEVEL_WARNING, "no cache for the tools of uid %u below '%s'",
+			(unsigned)who->uid, config->state_dir);
+	return json_pack("{s:s?,s:I,s:I}", "cacheDir", cache_dir, "resultMax",
+		(json_int_t)config->result_max, "progressMax", (json_int_t)config->progress_max);
+}
+
+static const struct host_events host_events = {
+	.on_message = on_message,
+	.on_output = on_output,
+	.on_idle = on_idle,
+	.on_gone = on_gone,
+};
+
+struct worker *worker_start(struct executor *executor, const struct identity *who,
+	enum runtime runtime, struct fail *why)
+{
+	const struct executor_config *config = &executor->config;
+	if (!executor->programs[runtime]) {
+		fail_set(why, -ENOENT, "%s is required to run this tool but is not installed",
+			runtime == RUNTIME_NODE ? "Node.js (node)" : "Python (python3)");
+		return NULL;
+	}
+	auto_free char *heap = NULL;
+	const char *argv[8] = { executor->programs[runtime] };
+	size_t argc = 1;
+	if (runtime == RUNTIME_NODE && config->memory_max > 0) {
+		heap = xasprintf("--max-old-space-size=%llu",
+			(unsigned long long)(config->memory_max / 100 * HEAP_PERCENT >> 20));
+		argv[argc++] = heap;
+	}
+	argv[argc++] = executor->scripts[runtime];
+	auto_json json_t *settings = make_settings(executor, who);
+	struct worker *worker = xcalloc(1, sizeof(*worker));
+	struct host_setup setup = {
+		.loop = executor->loop,
+		.events = &host_events,
+		.arg = worker,
+		.spawn = { .argv = argv,
+			.env = config->env,
+			.who = who,
+			.files_max = config->files_max,
+			.memory_max = config->memory_max },
+		.settings = settings,
+		.message_max = config->result_max,
+		.output_max = config->output_max,
+		.grace_ms = config->grace_ms,
+	};
+	*worker = (struct worker){ .executor = executor, .who = *who, .runtime = runtime };
+	worker->host = host_start(&setup, why);
+	if (!worker->host) {
+		free(worker);
+		return NULL;
+	}
+	executor->hosts_started++;
+	worker->idle_since_ms = loop_now_ms(executor->loop);
+	worker->next = executor->workers;
+	executor->workers = worker;
+	return worker;
+}
+
+void worker_bind(struct worker *worker, struct pool *pool)
+{
+	worker->pool = pool;
+	pool->worker_count++;
+	if (pool->runtime == RUNTIME_NODE) {
+		worker->executor->spare_who = pool->who;
+		worker_keep_spares(worker->executor, SPARE_DELAY_MS);
+	}
+}
+
+int worker_give(struct worker *worker, struct job *job)
+{
+	loop_cancel_timer(&worker->idle_timer);
+	worker->job = job;
+	return host_give(worker->host, job->id, job->tool->name, job->tool->dir, job->tool->entry,
+		job->params);
+}
+
+void worker_dismiss(struct worker *worker)
+{
+	loop_cancel_timer(&worker->idle_timer);
+	host_dismiss(worker->host);
+}
+
+bool worker_is_free(const struct worker *worker)
+{
+	/* A spare that is still booting is given its call at once: that is no later than waiting. */
+	enum host_state state = host_get_state(worker->host);
+	return !worker->job && (state == HOST_IDLE || (state == HOST_BOOTING && !worker->pool));
+}
+
+bool worker_counts(const struct worker *worker)
+{
+	return host_get_state(worker->host) < HOST_ENDING;
+}
+
+unsigned worker_count(const struct executor *executor)
+{
+	unsigned count = 0;
+	for (const struct worker *worker = executor->workers; worker; worker = worker->next)
+		count += worker_counts(worker);
+	return count;
+}
+
+void worker_free(struct worker *worker)
+{
+	struct worker **at = &worker->executor->workers;
+	while (*at != worker)
+		at = &(*at)->next;
+	*at = worker->next;
+	loop_cancel_timer(&worker->idle_timer);
+	if (worker->pool)
+		worker->pool->worker_count--;
+	host_free(worker->host);
+	free(worker);
+}
+
+/* ---- spares */
+
+static bool is_spare(const struct worker *worker)
+{
+	return !worker->pool && worker_counts(worker);
+}
+
+/* Spares of who called last; those of others go. */
+static void on_spare_timer(void *arg)
+{
+	struct executor *executor = arg;
+	unsigned spares = 0, count = 0;
+	for (struct worker *worker = executor->workers; worker; worker = worker->next) {
+		if (is_spare(worker) && !identity_equal(&worker->who, &executor->spare_who))
+			worker_dismiss(worker);
+		spares += is_spare(worker);
+		count += worker_counts(worker);
+	}
+	struct fail why = FAIL_INIT;
+	while (spares < executor->config.spares && count < executor->config.hosts_max &&
+		executor->spare_failures < SPARE_FAILURES_MAX) {
+		if (!worker_start(executor, &executor->spare_who, RUNTIME_NODE, &why)) {
+			executor->spare_failures = SPARE_FAILURES_MAX;
+			log_msg(LOG_LEVEL_WARNING, "no tool host is kept ready: %s", why.text);
+			return;
+		}
+		spares++;
+		count++;
+	}
+}
+
+void worker_keep_spares(struct executor *executor, unsigned delay_ms)
+{
+	if (executor->spare_timer.slot == 0)
+		loop_arm_timer(
+			executor->loop, &executor->spare_timer, delay_ms, on_spare_timer, executor);
+}

@@ -1,0 +1,5 @@
+export class MyTool {
+  async run(): Promise<string> {
+    return 'never';
+  }
+}

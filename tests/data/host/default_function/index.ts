@@ -1,0 +1,3 @@
+export default async function execute() {
+  return { content: [{ type: 'text', text: 'never' }] };
+}

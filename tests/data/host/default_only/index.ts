@@ -1,0 +1,1 @@
+export default { execute: async () => ({ content: [{ type: 'text', text: 'never' }] }) };

@@ -1,0 +1,1 @@
+exports.execute = async () => ({ content: [{ type: 'text', text: 'never' }] });

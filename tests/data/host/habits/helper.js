@@ -1,0 +1,1 @@
+module.exports = { double: (n) => 2 * n };

@@ -1,0 +1,2 @@
+process.exit(7);
+export async function execute() {}

@@ -1,0 +1,2 @@
+throw new Error('no database at import');
+export async function execute() {}

@@ -1,0 +1,4 @@
+import { x } from './nowhere';
+export async function execute() {
+  return x;
+}

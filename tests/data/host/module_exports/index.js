@@ -1,0 +1,1 @@
+module.exports = { execute: async () => ({ content: [{ type: 'text', text: 'never' }] }) };

@@ -1,0 +1,2 @@
+import { counter } from './counter';
+export const also = () => counter.n;

@@ -1,0 +1,989 @@
+/* Jobs in real tool hosts: what each kind of tool, good or bad, comes to. */
+/* cmocka wants these before it: */
+/* clang-format off */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/auto.h"
+#include "core/base/buf.h"
+#include "core/base/io.h"
+#include "core/base/xalloc.h"
+#include "core/running/executor.h"
+#include "core/running/job.h"
+
+#define WAIT_MS 20000 /* a test that takes longer has failed */
+
+struct world {
+	struct loop *loop;
+	struct executor *executor;
+	char dir[64]; /* private: state, and copies of tools that a test changes */
+	unsigned running;
+	struct loop_timer watchdog;
+};
+
+/* What came of one job. */
+struct outcome {
+	struct world *world;
+	struct job *job;
+	unsigned starts, ends, updates;
+	struct executor_stats at_start;
+	uint64_t first_update_ms, end_ms;
+	pid_t pid;
+	enum job_end end;
+	struct result result;
+	struct buf output, progress;
+};
+
+/* ---- running jobs */
+
+static void on_start(void *arg, pid_t pid)
+{
+	struct outcome *outcome = arg;
+	outcome->starts++;
+	outcome->pid = pid;
+	executor_get_stats(outcome->world->executor, &outcome->at_start);
+}
+
+static void on_progress(void *arg, const char *json, size_t len)
+{
+	struct outcome *outcome = arg;
+	assert_int_equal(outcome->ends, 0);
+	if (outcome->updates++ == 0)
+		outcome->first_update_ms = loop_now_ms(outcome->world->loop);
+	buf_append(&outcome->progress, json, len);
+	buf_putc(&outcome->progress, '\n');
+}
+
+static void on_output(void *arg, const char *bytes, size_t len)
+{
+	struct outcome *outcome = arg;
+	assert_int_equal(outcome->ends, 0);
+	buf_append(&outcome->output, bytes, len);
+}
+
+static void on_end(void *arg, enum job_end end, struct result *result)
+{
+	struct outcome *outcome = arg;
+	outcome->ends++;
+	outcome->job = NULL;
+	outcome->end = end;
+	outcome->end_ms = loop_now_ms(outcome->world->loop);
+	outcome->result = *result;
+	if (--outcome->world->running == 0)
+		loop_stop(outcome->world->loop, 0);
+}
+
+static const struct job_events events = {
+	.on_start = on_start, .on_progress = on_progress, .on_output = on_output, .on_end = on_end
+};
+
+static void on_watchdog(void *arg)
+{
+	struct world *world = arg;
+	loop_stop(world->loop, -ETIMEDOUT);
+}
+
+static void run_until_done(struct world *world)
+{
+	loop_arm_timer(world->loop, &world->watchdog, WAIT_MS, on_watchdog, world);
+	assert_int_equal(loop_run(world->loop), 0);
+	loop_cancel_timer(&world->watchdog);
+}
+
+static void stop_loop(void *arg)
+{
+	loop_stop(arg, 0);
+}
+
+/* Lets the loop run for a while. */
+static void pass_time(struct world *world, uint64_t ms)
+{
+	struct loop_timer timer = { .loop = NULL };
+	loop_arm_timer(world->loop, &timer, ms, stop_loop, world->loop);
+	assert_int_equal(loop_run(world->loop), 0);
+}
+
+static struct tool *make_tool(const char *source, const char *name)
+{
+	struct tool *tool = tool_new();
+	tool->name = xstrdup(name);
+	tool->label = xstrdup(name);
+	tool->description = xstrdup("");
+	tool->body = xstrdup("");
+	tool->source = xstrdup(source);
+	tool->dir_name = xstrdup(name);
+	tool->dir = xasprintf("%s/%s", source, name);
+	static const char *const entries[] = { "index.ts", "index.js", "index.py", "index.sh" };
+	for (size_t i = 0; !tool->entry; i++) {
+		auto_free char *path = xasprintf("%s/%s", tool->dir, entries[i]);
+		if (access(path, F_OK) == 0)
+			tool->entry = xstrdup(entries[i]);
+	}
+	return tool;
+}
+
+static const char *fixtures(void)
+{
+	static char path[4096];
+	snprintf(path, sizeof(path), "%s/host", getenv("PEGFS_DATA_DIR"));
+	return path;
+}
+
+/* Submits a call of source/name with params (JSON) and lets the caller change the request. */
+static struct job *submit_request(struct world *world, struct outcome *outcome, const char *source,
+	const char *name, const char *params, struct job_request *request, struct fail *why)
+{
+	struct identity self;
+	identity_self(&self);
+	auto_tool struct tool *tool = make_tool(source, name);
+	auto_json json_t *value = json_loads(params, 0, NULL);
+	assert_non_null(value);
+	request->call_id = request->call_id ? request->call_id : "call-1";
+	request->tool = tool;
+	request->params = value;
+	if (!request->who)
+		request->who = &self;
+	*outcome = (struct outcome){ .world = world };
+	buf_init(&outcome->output, 64 << 20);
+	buf_init(&outcome->progress, 64 << 20);
+	outcome->job = executor_submit(world->executor, request, &events, outcome, why);
+	if (outcome->job)
+		world->running++;
+	return outcome->job;
+}
+
+static void submit(
+	struct world *world, struct outcome *outcome, const char *name, const char *params)
+{
+	struct job_request request = { .call_id = NULL };
+	struct fail why = FAIL_INIT;
+	assert_non_null(submit_request(world, outcome, fixtures(), name, params, &request, &why));
+}
+
+static void release(struct outcome *outcome)
+{
+	result_release(&outcome->result);
+	buf_release(&outcome->output);
+	buf_release(&outcome->progress);
+}
+#define auto_outcome __attribute__((cleanup(release)))
+
+/* Runs one call to its end. */
+static void call(struct world *world, struct outcome *outcome, const char *name, const char *params)
+{
+	submit(world, outcome, name, params);
+	run_until_done(world);
+	assert_int_equal(outcome->ends, 1);
+}
+
+static void assert_contains(const char *text, const char *part)
+{
+	if (!strstr(text, part))
+		fail_msg("'%s' does not contain '%s'", text, part);
+}
+
+/* The whole text, but for the newline at its end. */
+static void assert_text(const struct outcome *outcome, const char *expected)
+{
+	auto_free char *line = xasprintf("%s\n", expected);
+	assert_string_equal(outcome->result.text, line);
+}
+
+static void assert_call(struct world *world, const char *name, const char *params, enum job_end end,
+	const char *part)
+{
+	auto_outcome struct outcome outcome;
+	call(world, &outcome, name, params);
+	assert_contains(outcome.result.text, part);
+	assert_int_equal(outcome.end, end);
+	assert_int_equal(outcome.result.is_error, end != JOB_DONE);
+}
+
+/* ---- a world for each test */
+
+static void make_world(struct world *world, struct executor_config *config)
+{
+	static const char *env[8];
+	size_t count = 0;
+	static char path[4096], home[128];
+	snprintf(path, sizeof(path), "PATH=%s", getenv("PATH"));
+	snprintf(home, sizeof(home), "HOME=%s", world->dir);
+	env[count++] = path;
+	env[count++] = home;
+	env[count++] = "OFFICER_APIFY_TOKEN=t0ken";
+	env[count] = NULL;
+	config->lib_dir = getenv("PEGFS_LIB_DIR");
+	config->state_dir = world->dir;
+	config->env = env;
+	struct fail why = FAIL_INIT;
+	world->executor = executor_new(world->loop, config, &why);
+	assert_string_equal(why.text, "");
+	assert_non_null(world->executor);
+}
+
+static struct world *new_world(void)
+{
+	struct world *world = xcalloc(1, sizeof(*world));
+	struct fail why = FAIL_INIT;
+	world->loop = loop_new(&why);
+	assert_non_null(world->loop);
+	snprintf(world->dir, sizeof(world->dir), "/tmp/pegfs-executor-XXXXXX");
+	assert_non_null(mkdtemp(world->dir));
+	chmod(world->dir, 0711);
+	return world;
+}
+
+static void free_world(struct world *world)
+{
+	executor_free(world->executor);
+	loop_free(world->loop);
+	io_remove_tree(AT_FDCWD, world->dir);
+	free(world);
+}
+
+static int setup_group(void **state)
+{
+	struct world *world = new_world();
+	struct executor_config config;
+	executor_config_defaults(&config);
+	config.grace_ms = 200;
+	config.result_max = 2 << 20;
+	config.output_max = 1 << 20;
+	config.progress_max = 1 << 20;
+	make_world(world, &config);
+	*state = world;
+	return 0;
+}
+
+static int teardown_group(void **state)
+{
+	free_world(*state);
+	/* Nothing is left of any of it. */
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+	return 0;
+}
+
+/* ---- what tools return */
+
+static void r4_the_minimal_tool_works(void **state)
+{
+	auto_outcome struct outcome outcome;
+	call(*state, &outcome, "hello", "{\"name\":\"Ann\"}");
+	assert_text(&outcome, "Hello, Ann!");
+	assert_int_equal(outcome.end, JOB_DONE);
+	assert_int_equal(outcome.starts, 1);
+	assert_true(outcome.pid > 0);
+}
+
+static void r7_index_js_with_module_syntax_works(void **state)
+{
+	assert_call(*state, "esm_js", "{\"name\":\"b\"}", JOB_DONE, "a/b");
+}
+
+static void a19_index_js_is_a_module_whatever_package_json_says(void **state)
+{
+	assert_call(*state, "esm_js_commonjs_package", "{}", JOB_DONE,
+		"index.js function esm_js_commonjs_package");
+	assert_call(*state, "esm_js_module_package", "{}", JOB_DONE,
+		"index.js function esm_js_module_package");
+}
+
+static void r7_commonjs_habits_load(void **state)
+{
+	assert_call(*state, "habits", "{}", JOB_DONE, "helper.js,index.js index.js 42");
+}
+
+static void a20_typescript_is_translated_and_modules_are_shared(void **state)
+{
+	assert_call(*state, "modules", "{}", JOB_DONE, "1 1 true from config red 3 awaited");
+}
+
+static void r100_a_class_has_no_execute(void **state)
+{
+	assert_call(*state, "class_based", "{}", JOB_FAILED,
+		"index.ts has no named export \"execute\": it exports MyTool");
+}
+
+static void r101_a_command_line_program_has_no_execute(void **state)
+{
+	assert_call(*state, "cli", "{}", JOB_FAILED, "index.js has no named export \"execute\"");
+}
+
+static void r102_module_exports_and_a_default_do_not_work(void **state)
+{
+	assert_call(*state, "module_exports", "{}", JOB_FAILED, "it sets module.exports");
+	assert_call(*state, "exports_execute", "{}", JOB_FAILED, "it sets module.exports");
+	assert_call(*state, "default_only", "{}", JOB_FAILED, "a member of its default export");
+	assert_call(*state, "default_function", "{}", JOB_FAILED,
+		"index.ts has no named export \"execute\": it exports default");
+	assert_call(*state, "no_function", "{}", JOB_FAILED, "is no function but string");
+}
+
+static void r97_a_broken_entry_fails_its_calls_and_says_where(void **state)
+{
+	assert_call(*state, "syntax_error", "{}", JOB_FAILED, "index.ts:2:");
+	assert_call(*state, "import_throws", "{}", JOB_FAILED, "no database at import");
+	assert_call(*state, "missing_import", "{}", JOB_FAILED, "nowhere");
+	assert_call(*state, "import_exits", "{}", JOB_CRASHED, "process.exit, status 7");
+}
+
+static void r38_results_come_whole(void **state)
+{
+	auto_outcome struct outcome outcome;
+	call(*state, &outcome, "values", "{\"value\":\"blocks\"}");
+	assert_string_equal(outcome.result.json,
+		"{\"content\":[{\"type\":\"text\",\"text\":\"one\"},{\"type\":\"image\",\"data\":"
+		"\"AA==\",\"mimeType\":\"image/png\"},{\"type\":\"text\",\"text\":\"two\"}]}\n");
+}
+
+static void r44_is_error_is_a_failure(void **state)
+{
+	assert_call(*state, "values", "{\"value\":\"isError\"}", JOB_FAILED, "it failed");
+}
+
+static void a17_what_is_no_result_is_an_error(void **state)
+{
+	assert_call(*state, "values", "{\"value\":\"undefined\"}", JOB_FAILED, "undefined");
+	assert_call(*state, "values", "{\"value\":\"null\"}", JOB_FAILED, "null");
+	assert_call(*state, "values", "{\"value\":\"string\"}", JOB_FAILED, "plain");
+	assert_call(
+		*state, "values", "{\"value\":\"function\"}", JOB_FAILED, "returned a function");
+	assert_call(*state, "values", "{\"value\":\"symbol\"}", JOB_FAILED, "returned a symbol");
+}
+
+static void r38_values_without_json_are_explained(void **state)
+{
+	assert_call(*state, "values", "{\"value\":\"bigint\"}", JOB_FAILED, "BigInt");
+	assert_call(*state, "values", "{\"value\":\"cycle\"}", JOB_FAILED, "circular");
+	assert_call(*state, "values", "{\"value\":\"toJSON\"}", JOB_FAILED, "no JSON for you");
+}
+
+static void r40_odd_characters_and_numbers_arrive(void **state)
+{
+	assert_call(*state, "values", "{\"value\":\"surrogate\"}", JOB_DONE,
+		"a\xef\xbf\xbd"
+		"b \\ud800 \xf0\x9f\x98\x80");
+	assert_call(*state, "values", "{\"value\":\"huge\"}", JOB_DONE, "n");
+	assert_call(*state, "values", "{\"value\":\"thenable\"}", JOB_DONE, "from a thenable");
+	auto_outcome struct outcome outcome;
+	call(*state, &outcome, "values", "{\"value\":\"nul\"}");
+	assert_int_equal(outcome.result.text_len, 4);
+	assert_memory_equal(outcome.result.text, "a\0b\n", 4);
+}
+
+static void r38_a_result_that_is_too_large_or_deep_is_refused(void **state)
+{
+	assert_call(*state, "values", "{\"value\":\"large\"}", JOB_FAILED, "3.1 MiB of JSON");
+	assert_call(*state, "values", "{\"value\":\"deep\"}", JOB_CRASHED, "depth");
+	assert_call(*state, "values", "{\"value\":\"isError\"}", JOB_FAILED, "it failed");
+}
+
+/* ---- what tools get */
+
+static void r37_execute_gets_exactly_four_arguments(void **state)
+{
+	assert_call(*state, "arguments", "{\"b\":1,\"a\":[\"x\",null]}", JOB_DONE,
+		"4 string {\"b\":1,\"a\":[\"x\",null]} true false function");
+}
+
+static void r40_large_parameters_arrive(void **state)
+{
+	auto_free char *params = xcalloc(1, (1 << 20) + 64);
+	int head = sprintf(params, "{\"text\":\"\\u00e9\\n\\\"");
+	memset(params + head, 'x', 1 << 20);
+	strcpy(params + head + (1 << 20), "\"}");
+	assert_call(*state, "length", params, JOB_DONE, "1048579 \xc3\xa9\n\"xxxxx");
+}
+
+static void r84_the_tool_finds_its_own_directory_and_ids(void **state)
+{
+	auto_outcome struct outcome outcome;
+	call(*state, &outcome, "whoami", "{}");
+	assert_int_equal(outcome.end, JOB_DONE);
+	assert_contains(outcome.result.text, "beside the entry 1");
+	assert_contains(buf_str(&outcome.output), "to /dev/stdout");
+}
+
+static void r39_a_tool_runs_with_the_ids_of_its_caller(void **state)
+{
+	if (geteuid() != 0)
+		skip();
+	struct identity who = {
+		.uid = 12345, .gid = 23456, .groups = { 23456, 34567 }, .group_count = 2
+	};
+	struct job_request request = { .who = &who };
+	struct fail why = FAIL_INIT;
+	auto_outcome struct outcome outcome;
+	assert_non_null(
+		submit_request(*state, &outcome, fixtures(), "whoami", "{}", &request, &why));
+	run_until_done(*state);
+	assert_text(&outcome,
+		"12345 12345 23456 23456+34567 closed 1 0000000000000000 beside the entry 1");
+}
+
+static void r39_only_root_runs_tools_as_others(void **state)
+{
+	if (geteuid() == 0)
+		skip();
+	struct identity who = { .uid = geteuid() + 1, .gid = getegid() };
+	struct job_request request = { .who = &who };
+	struct fail why = FAIL_INIT;
+	auto_outcome struct outcome outcome;
+	assert_null(submit_request(*state, &outcome, fixtures(), "hello", "{}", &request, &why));
+	assert_int_equal(why.code, -EACCES);
+}
+
+/* ---- progress and output */
+
+static void r52_updates_come_while_the_tool_runs(void **state)
+{
+	auto_outcome struct outcome outcome;
+	call(*state, &outcome, "updates", "{\"how\":\"two\"}");
+	assert_string_equal(buf_str(&outcome.progress),
+		"{\"content\":[{\"type\":\"text\",\"text\":\"one\"}]}\n"
+		"{\"content\":[{\"type\":\"text\",\"text\":\"two\"}]}\n");
+	assert_true(outcome.end_ms - outcome.first_update_ms >= 140);
+}
+
+static void r52_an_update_before_blocking_work_comes_before_it(void **state)
+{
+	auto_outcome struct outcome outcome;
+	call(*state, &outcome, "updates", "{\"how\":\"blocking\"}");
+	assert_int_equal(outcome.updates, 1);
+	assert_true(outcome.end_ms - outcome.first_update_ms >= 120);
+}
+
+static void r42_any_update_is_tolerated(void **state)
+{
+	auto_outcome struct outcome outcome;
+	call(*state, &outcome, "updates", "{\"how\":\"odd\"}");
+	assert_int_equal(outcome.end, JOB_DONE);
+	assert_string_equal(
+		buf_str(&outcome.progress), "1\n\"text\"\nnull\n{\"content\":[]}\n[1,[2]]\n");
+}
+
+static void r42_a_flood_of_updates_is_cut(void **state)
+{
+	auto_outcome struct outcome outcome;
+	call(*state, &outcome, "updates", "{\"how\":\"flood\"}");
+	assert_int_equal(outcome.end, JOB_DONE);
+	assert_true(outcome.progress.len <= (1 << 20) + 100000);
+	assert_contains(buf_str(&outcome.output), "limit of progress");
+}
+
+static void r103_what_a_tool_prints_is_no_result(void **state)
+{
+	auto_outcome struct outcome outcome;
+	call(*state, &outcome, "prints", "{\"how\":\"streams\"}");
+	assert_text(&outcome, "real");
+	assert_string_equal(buf_str(&outcome.output),
+		"to stdout\nto stderr\npartialfrom a child\nchild error\n");
+}
+
+static void t12_printed_messages_and_writes_to_the_socket_mean_nothing(void **state)
+{
+	assert_call(*state, "prints", "{\"how\":\"protocol\"}", JOB_DONE, "real");
+	assert_call(*state, "prints", "{\"how\":\"descriptor\"}", JOB_DONE, "real");
+	assert_call(*state, "prints", "{\"how\":\"descriptor\"}", JOB_DONE, "real");
+}
+
+static void t12_stdin_is_at_its_end(void **state)
+{
+	assert_call(*state, "prints", "{\"how\":\"stdin\"}", JOB_DONE, "stdin has 0 bytes");
+}
+
+static void t12_children_do_not_get_the_socket(void **state)
+{
+	/* 3 is the directory that ls reads. */
+	auto_outcome struct outcome outcome;
+	call(*state, &outcome, "prints", "{\"how\":\"inherit\"}");
+	assert_text(&outcome, "0 1 2 3");
+}
+
+static void r103_a_flood_of_output_is_cut(void **state)
+{
+	auto_outcome struct outcome outcome;
+	call(*state, &outcome, "prints", "{\"how\":\"flood\"}");
+	assert_int_equal(outcome.end, JOB_DONE);
+	assert_true(outcome.output.len > 1 << 20 && outcome.output.len < (1 << 20) + 200);
+	assert_contains(buf_str(&outcome.output) + (1 << 20), "the rest is left out");
+}
+
+static void r103_all_output_comes_before_the_end(void **state)
+{
+	auto_outcome struct outcome outcome;
+	call(*state, &outcome, "prints", "{\"how\":\"last\"}");
+	assert_int_equal(outcome.output.len, 60000 + strlen("the last words"));
+}
+
+/* ---- failures */
+
+static void r55_a_throw_is_told_with_its_place(void **state)
+{
+	assert_call(*state, "throws", "{\"how\":\"error\"}", JOB_FAILED,
+		"the database is locked\n(thrown at index.ts:2)");
+	assert_call(*state, "throws", "{\"how\":\"type\"}", JOB_FAILED, "TypeError: ");
+	assert_call(*state, "throws", "{\"how\":\"string\"}", JOB_FAILED, "just a string");
+	assert_call(*state, "throws", "{\"how\":\"null\"}", JOB_FAILED, "threw null");
+	assert_call(*state, "throws", "{\"how\":\"object\"}", JOB_FAILED, "{\"code\":42}");
+	assert_call(*state, "throws", "{\"how\":\"hostile\"}", JOB_FAILED, "an object");
+	assert_call(*state, "throws", "{\"how\":\"\"}", JOB_FAILED, "Error without a message");
+}
+
+static void r55_an_end_of_the_process_costs_only_its_own_call(void **state)
+{
+	assert_call(*state, "throws", "{\"how\":\"exit\"}", JOB_CRASHED, "process.exit, status 3");
+	assert_call(*state, "throws", "{\"how\":\"exit0\"}", JOB_CRASHED, "process.exit, status 0");
+	assert_call(*state, "throws", "{\"how\":\"kill\"}", JOB_CRASHED, "signal 9 (Killed)");
+	assert_call(
+		*state, "throws", "{\"how\":\"stderr\"}", JOB_CRASHED, "cannot open the device");
+	assert_call(*state, "throws", "{\"how\":\"none\"}", JOB_DONE, "pid");
+}
+
+static void r55_stray_errors_cost_only_their_own_call(void **state)
+{
+	assert_call(*state, "throws", "{\"how\":\"rejection\"}", JOB_FAILED, "nobody caught this");
+	assert_call(*state, "throws", "{\"how\":\"timer\"}", JOB_FAILED, "database is locked");
+	for (int i = 0; i < 3; i++)
+		assert_call(*state, "throws", "{\"how\":\"late\"}", JOB_DONE, "fine");
+	assert_call(*state, "throws", "{\"how\":\"none\"}", JOB_DONE, "pid");
+}
+
+static void t13_a_failing_call_runs_once(void **state)
+{
+	auto_outcome struct outcome outcome;
+	call(*state, &outcome, "throws", "{\"how\":\"stderr\"}");
+	const char *output = buf_str(&outcome.output);
+	const char *first = strstr(output, "cannot open");
+	assert_non_null(first);
+	assert_null(strstr(first + 1, "cannot open"));
+	assert_int_equal(outcome.starts, 1);
+}
+
+/* ---- stopping */
+
+static void assert_gone(pid_t pid)
+{
+	for (int i = 0; i < 100; i++) {
+		if (kill(pid, 0) < 0 && errno == ESRCH)
+			return;
+		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+	}
+	fail_msg("process %d still runs", (int)pid);
+}
+
+static void stop_when_started(void *arg)
+{
+	struct outcome *outcome = arg;
+	if (outcome->job)
+		executor_cancel(outcome->job);
+}
+
+static void call_and_cancel(
+	struct world *world, struct outcome *outcome, const char *params, unsigned after_ms)
+{
+	struct loop_timer timer = { .loop = NULL };
+	submit(world, outcome, "slow", params);
+	loop_arm_timer(world->loop, &timer, after_ms, stop_when_started, outcome);
+	run_until_done(world);
+	loop_cancel_timer(&timer);
+	assert_int_equal(outcome->ends, 1);
+	assert_int_equal(outcome->end, JOB_CANCELLED);
+	assert_text(outcome, "The call of slow was cancelled.");
+}
+
+static void r41_cancelling_fires_the_signal(void **state)
+{
+	struct world *world = *state;
+	auto_outcome struct outcome outcome;
+	auto_free char *params =
+		xasprintf("{\"ms\":60000,\"how\":\"polite\",\"file\":\"%s/reason\"}", world->dir);
+	call_and_cancel(world, &outcome, params, 400);
+	auto_free char *path = xasprintf("%s/reason", world->dir);
+	auto_buf struct buf reason = BUF_INIT(1000);
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(io_read_all(fd, &reason), 0);
+	assert_string_equal(buf_str(&reason), "AbortError: The call was cancelled");
+	/* It stopped by itself, so its host is still there. */
+	assert_int_equal(kill(outcome.pid, 0), 0);
+}
+
+static void t7_a_tool_that_ignores_the_signal_is_ended(void **state)
+{
+	static const char *const hows[] = { "sleep", "block", "spin", "stubborn" };
+	for (size_t i = 0; i < 4; i++) {
+		auto_outcome struct outcome outcome;
+		auto_free char *params = xasprintf("{\"ms\":60000,\"how\":\"%s\"}", hows[i]);
+		call_and_cancel(*state, &outcome, params, 400);
+		assert_gone(outcome.pid);
+	}
+}
+
+static void t7_a_waiting_job_is_cancelled_at_once(void **state)
+{
+	auto_outcome struct outcome outcome;
+	submit(*state, &outcome, "slow", "{\"ms\":60000}");
+	executor_cancel(outcome.job);
+	executor_cancel(outcome.job);
+	assert_int_equal(outcome.ends, 0);
+	run_until_done(*state);
+	assert_int_equal(outcome.end, JOB_CANCELLED);
+}
+
+static void r41_a_job_times_out(void **state)
+{
+	struct job_request request = { .timeout_ms = 300 };
+	struct fail why = FAIL_INIT;
+	auto_outcome struct outcome outcome;
+	assert_non_null(submit_request(
+		*state, &outcome, fixtures(), "slow", "{\"ms\":60000}", &request, &why));
+	run_until_done(*state);
+	assert_int_equal(outcome.end, JOB_TIMED_OUT);
+	assert_contains(outcome.result.text, "slow did not finish within 0.3 seconds");
+}
+
+/* ---- hosts */
+
+static void assert_same_text(const struct outcome *a, const struct outcome *b, bool same)
+{
+	assert_int_equal(strcmp(a->result.text, b->result.text) == 0, same);
+}
+
+static void r97_a_host_stays_warm_and_begins_each_call_alike(void **state)
+{
+	struct world *world = *state;
+	auto_outcome struct outcome first, second;
+	call(world, &first, "state", "{\"how\":\"mess\"}");
+	pass_time(world, 50);
+	call(world, &second, "state", "{}");
+	assert_int_equal(first.pid, second.pid);
+	auto_free char *expected =
+		xasprintf("%d 2 %s unset %s", (int)second.pid, world->dir, world->dir);
+	assert_text(&second, expected);
+}
+
+static void r97_a_host_in_which_something_still_runs_is_not_used_again(void **state)
+{
+	struct world *world = *state;
+	auto_outcome struct outcome first, second;
+	call(world, &first, "state", "{\"how\":\"interval\"}");
+	pass_time(world, 300);
+	call(world, &second, "state", "{}");
+	assert_int_not_equal(first.pid, second.pid);
+	assert_gone(first.pid);
+}
+
+static void copy_tool(const struct world *world, const char *name)
+{
+	auto_free char *command =
+		xasprintf("cp -r '%s/%s' '%s/%s'", fixtures(), name, world->dir, name);
+	assert_int_equal(system(command), 0);
+}
+
+static void call_copy(
+	struct world *world, struct outcome *outcome, const char *name, const char *params)
+{
+	struct job_request request = { .call_id = NULL };
+	struct fail why = FAIL_INIT;
+	assert_non_null(submit_request(world, outcome, world->dir, name, params, &request, &why));
+	run_until_done(world);
+}
+
+static void edit(const struct world *world, const char *file, const char *script)
+{
+	auto_free char *command = xasprintf("sed -i -e '%s' '%s/%s'", script, world->dir, file);
+	assert_int_equal(system(command), 0);
+}
+
+static void r104_a_changed_file_is_loaded_anew(void **state)
+{
+	struct world *world = *state;
+	auto_outcome struct outcome first, second, third;
+	copy_tool(world, "habits");
+	nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
+	call_copy(world, &first, "habits", "{}");
+	pass_time(world, 60);
+	call_copy(world, &second, "habits", "{}");
+	assert_int_equal(first.pid, second.pid);
+	assert_same_text(&first, &second, true);
+	edit(world, "habits/helper.js", "s/2 [*] n/3 * n/");
+	call_copy(world, &third, "habits", "{}");
+	assert_int_equal(third.starts, 1);
+	assert_contains(third.result.text, "helper.js,index.js index.js 63");
+	assert_int_not_equal(first.pid, third.pid);
+}
+
+static void t8_a_slow_call_holds_up_no_other(void **state)
+{
+	struct world *world = *state;
+	auto_outcome struct outcome slow, same, other;
+	submit(world, &slow, "slow", "{\"ms\":1500}");
+	submit(world, &same, "slow", "{\"ms\":1}");
+	submit(world, &other, "hello", "{\"name\":\"Bob\"}");
+	run_until_done(world);
+	assert_true(same.end_ms < slow.end_ms);
+	assert_true(other.end_ms < slow.end_ms);
+	assert_text(&other, "Hello, Bob!");
+}
+
+static void t1_parallel_calls_get_their_own_results(void **state)
+{
+	struct world *world = *state;
+	enum { COUNT = 200 };
+	struct outcome *outcomes = xcalloc(COUNT, sizeof(*outcomes));
+	for (size_t i = 0; i < COUNT; i++) {
+		auto_free char *params = xasprintf("{\"name\":\"%zu\"}", i);
+		auto_free char *id = xasprintf("call-%zu", i);
+		struct job_request request = { .call_id = id };
+		struct fail why = FAIL_INIT;
+		assert_non_null(submit_request(
+			world, &outcomes[i], fixtures(), "hello", params, &request, &why));
+	}
+	run_until_done(world);
+	for (size_t i = 0; i < COUNT; i++) {
+		auto_free char *expected = xasprintf("Hello, %zu!", i);
+		assert_text(&outcomes[i], expected);
+		assert_int_equal(outcomes[i].starts, 1);
+		release(&outcomes[i]);
+	}
+	free(outcomes);
+	struct executor_stats stats;
+	executor_get_stats(world->executor, &stats);
+	assert_int_equal(stats.jobs_running + stats.jobs_waiting, 0);
+	assert_true(stats.hosts <= 17);
+}
+
+/* ---- limits; each with an executor of its own */
+
+static struct world *limited_world(const struct executor_config *limits)
+{
+	struct world *world = new_world();
+	struct executor_config config = *limits;
+	make_world(world, &config);
+	return world;
+}
+
+static void t17_a_nested_call_does_not_wait_for_the_one_that_made_it(void **state)
+{
+	(void)state;
+	struct executor_config config;
+	executor_config_defaults(&config);
+	config.hosts_max = 1;
+	config.hosts_per_tool = 1;
+	config.spares = 0;
+	struct world *world = limited_world(&config);
+	auto_outcome struct outcome outer, waiting, nested;
+	submit(world, &outer, "slow", "{\"ms\":1500}");
+	submit(world, &waiting, "slow", "{\"ms\":1}");
+	struct job_request request = { .nested = true };
+	struct fail why = FAIL_INIT;
+	assert_non_null(
+		submit_request(world, &nested, fixtures(), "slow", "{\"ms\":1}", &request, &why));
+	run_until_done(world);
+	assert_true(nested.end_ms < outer.end_ms);
+	assert_true(outer.end_ms < waiting.end_ms);
+	assert_int_equal(waiting.end, JOB_DONE);
+	free_world(world);
+}
+
+static void t17_nesting_without_end_is_refused(void **state)
+{
+	(void)state;
+	struct executor_config config;
+	executor_config_defaults(&config);
+	config.hosts_max = 1;
+	config.spares = 0;
+	config.grace_ms = 50;
+	struct world *world = limited_world(&config);
+	struct outcome outcomes[8];
+	for (size_t i = 0; i < 8; i++) {
+		struct job_request request = { .nested = i > 0 };
+		struct fail why = FAIL_INIT;
+		assert_non_null(submit_request(
+			world, &outcomes[i], fixtures(), "slow", "{\"ms\":700}", &request, &why));
+	}
+	run_until_done(world);
+	for (size_t i = 0; i < 8; i++) {
+		assert_int_equal(outcomes[i].end, i < 5 ? JOB_DONE : JOB_CRASHED);
+		if (i >= 5)
+			assert_contains(outcomes[i].result.text, "nested too deeply");
+		release(&outcomes[i]);
+	}
+	free_world(world);
+}
+
+static void a_full_queue_is_busy(void **state)
+{
+	(void)state;
+	struct executor_config config;
+	executor_config_defaults(&config);
+	config.hosts_max = 1;
+	config.queue_max = 2;
+	config.spares = 0;
+	struct world *world = limited_world(&config);
+	struct outcome outcomes[4];
+	struct fail why = FAIL_INIT;
+	for (size_t i = 0; i < 4; i++) {
+		struct job_request request = { .call_id = NULL };
+		struct job *job = submit_request(
+			world, &outcomes[i], fixtures(), "slow", "{\"ms\":1}", &request, &why);
+		assert_int_equal(job != NULL, i < 3);
+	}
+	assert_int_equal(why.code, -EBUSY);
+	run_until_done(world);
+	for (size_t i = 0; i < 4; i++)
+		release(&outcomes[i]);
+	free_world(world);
+}
+
+static void idle_hosts_make_room_and_go(void **state)
+{
+	(void)state;
+	struct executor_config config;
+	executor_config_defaults(&config);
+	config.hosts_max = 1;
+	config.spares = 0;
+	config.idle_ms = 300;
+	struct world *world = limited_world(&config);
+	auto_outcome struct outcome first, second;
+	call(world, &first, "state", "{}");
+	pass_time(world, 50);
+	call(world, &second, "hello", "{\"name\":\"x\"}");
+	assert_int_not_equal(first.pid, second.pid);
+	pass_time(world, 700);
+	struct executor_stats stats;
+	executor_get_stats(world->executor, &stats);
+	assert_int_equal(stats.hosts, 0);
+	assert_int_equal(stats.hosts_crashed, 0);
+	assert_gone(second.pid);
+	free_world(world);
+}
+
+static void a_spare_takes_the_first_call(void **state)
+{
+	(void)state;
+	struct executor_config config;
+	executor_config_defaults(&config);
+	struct world *world = limited_world(&config);
+	pass_time(world, 500);
+	struct executor_stats stats;
+	executor_get_stats(world->executor, &stats);
+	assert_int_equal(stats.spares, 1);
+	auto_outcome struct outcome outcome;
+	call(world, &outcome, "hello", "{\"name\":\"x\"}");
+	assert_int_equal(outcome.at_start.spares, 0);
+	assert_int_equal(outcome.at_start.hosts_started, 1);
+	pass_time(world, 500);
+	executor_get_stats(world->executor, &stats);
+	assert_int_equal(stats.spares, 1);
+	free_world(world);
+}
+
+static void freeing_ends_what_runs_without_a_callback(void **state)
+{
+	(void)state;
+	struct executor_config config;
+	executor_config_defaults(&config);
+	struct world *world = limited_world(&config);
+	auto_outcome struct outcome running, waiting;
+	submit(world, &running, "slow", "{\"ms\":60000}");
+	pass_time(world, 500);
+	submit(world, &waiting, "slow", "{\"ms\":60000}");
+	assert_int_equal(running.starts, 1);
+	free_world(world);
+	assert_int_equal(running.ends + waiting.ends, 0);
+	assert_gone(running.pid);
+}
+
+/* ---- the table of a job's life */
+
+static void every_event_in_every_state_of_a_job_is_sound(void **state)
+{
+	(void)state;
+	for (int from = 0; from < JOB_STATES; from++) {
+		for (int event = 0; event < JOB_EVENTS; event++) {
+			struct job_step step =
+				job_step((enum job_state)from, (enum job_event)event);
+			bool ends = from != JOB_OVER && step.next == JOB_OVER;
+			assert_int_equal(ends, step.action == JOB_DO_END);
+			if (step.action == JOB_DO_NOTHING)
+				assert_int_equal(step.next, from);
+			/* Nothing goes back but a job that was not begun. */
+			if ((int)step.next < from)
+				assert_int_equal(step.action, JOB_DO_REQUEUE);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(r4_the_minimal_tool_works),
+		cmocka_unit_test(r7_index_js_with_module_syntax_works),
+		cmocka_unit_test(a19_index_js_is_a_module_whatever_package_json_says),
+		cmocka_unit_test(r7_commonjs_habits_load),
+		cmocka_unit_test(a20_typescript_is_translated_and_modules_are_shared),
+		cmocka_unit_test(r100_a_class_has_no_execute),
+		cmocka_unit_test(r101_a_command_line_program_has_no_execute),
+		cmocka_unit_test(r102_module_exports_and_a_default_do_not_work),
+		cmocka_unit_test(r97_a_broken_entry_fails_its_calls_and_says_where),
+		cmocka_unit_test(r38_results_come_whole),
+		cmocka_unit_test(r44_is_error_is_a_failure),
+		cmocka_unit_test(a17_what_is_no_result_is_an_error),
+		cmocka_unit_test(r38_values_without_json_are_explained),
+		cmocka_unit_test(r40_odd_characters_and_numbers_arrive),
+		cmocka_unit_test(r38_a_result_that_is_too_large_or_deep_is_refused),
+		cmocka_unit_test(r37_execute_gets_exactly_four_arguments),
+		cmocka_unit_test(r40_large_parameters_arrive),
+		cmocka_unit_test(r84_the_tool_finds_its_own_directory_and_ids),
+		cmocka_unit_test(r39_a_tool_runs_with_the_ids_of_its_caller),
+		cmocka_unit_test(r39_only_root_runs_tools_as_others),
+		cmocka_unit_test(r52_updates_come_while_the_tool_runs),
+		cmocka_unit_test(r52_an_update_before_blocking_work_comes_before_it),
+		cmocka_unit_test(r42_any_update_is_tolerated),
+		cmocka_unit_test(r42_a_flood_of_updates_is_cut),
+		cmocka_unit_test(r103_what_a_tool_prints_is_no_result),
+		cmocka_unit_test(t12_printed_messages_and_writes_to_the_socket_mean_nothing),
+		cmocka_unit_test(t12_stdin_is_at_its_end),
+		cmocka_unit_test(t12_children_do_not_get_the_socket),
+		cmocka_unit_test(r103_a_flood_of_output_is_cut),
+		cmocka_unit_test(r103_all_output_comes_before_the_end),
+		cmocka_unit_test(r55_a_throw_is_told_with_its_place),
+		cmocka_unit_test(r55_an_end_of_the_process_costs_only_its_own_call),
+		cmocka_unit_test(r55_stray_errors_cost_only_their_own_call),
+		cmocka_unit_test(t13_a_failing_call_runs_once),
+		cmocka_unit_test(r41_cancelling_fires_the_signal),
+		cmocka_unit_test(t7_a_tool_that_ignores_the_signal_is_ended),
+		cmocka_unit_test(t7_a_waiting_job_is_cancelled_at_once),
+		cmocka_unit_test(r41_a_job_times_out),
+		cmocka_unit_test(r97_a_host_stays_warm_and_begins_each_call_alike),
+		cmocka_unit_test(r97_a_host_in_which_something_still_runs_is_not_used_again),
+		cmocka_unit_test(r104_a_changed_file_is_loaded_anew),
+		cmocka_unit_test(t8_a_slow_call_holds_up_no_other),
+		cmocka_unit_test(t1_parallel_calls_get_their_own_results),
+		cmocka_unit_test(t17_a_nested_call_does_not_wait_for_the_one_that_made_it),
+		cmocka_unit_test(t17_nesting_without_end_is_refused),
+		cmocka_unit_test(a_full_queue_is_busy),
+		cmocka_unit_test(idle_hosts_make_room_and_go),
+		cmocka_unit_test(a_spare_takes_the_first_call),
+		cmocka_unit_test(freeing_ends_what_runs_without_a_callback),
+		cmocka_unit_test(every_event_in_every_state_of_a_job_is_sound),
+	};
+	signal(SIGPIPE, SIG_IGN);
+	return cmocka_run_group_tests(tests, setup_group, teardown_group);
+}
