@@ -1,0 +1,109 @@
+#include "core/running/caller.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/auto.h"
+
+/* Reads a small file of /proc whole. Returns the bytes, NUL-terminated, or -1. */
+static ssize_t read_proc(pid_t pid, const char *name, char *text, size_t size)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	ssize_t got = read(fd, text, size - 1);
+	text[got > 0 ? got : 0] = '\0';
+	return got;
+}
+
+/* The number behind "\nNAME:" of proc_pid_status(5), or 0. */
+static unsigned long status_number(const char *status, const char *name)
+{
+	const char *line = strstr(status, name);
+	return line ? strtoul(line + strlen(name), NULL, 10) : 0;
+}
+
+static void load_groups(struct identity *who, const char *status)
+{
+	const char *at = strstr(status, "\nGroups:");
+	if (!at)
+		return;
+	at += strlen("\nGroups:");
+	while (who->group_count < IDENTITY_GROUPS_MAX) {
+		while (*at == ' ' || *at == '\t')
+			at++;
+		if (*at < '0' || *at > '9')
+			break;
+		char *end = NULL;
+		who->groups[who->group_count++] = (gid_t)strtoul(at, &end, 10);
+		at = end;
+	}
+}
+
+/* Fields 4 (ppid) and 22 (start) of proc_pid_stat(5), counted from the last ')': names hold blanks. */
+static bool load_link(pid_t pid, struct process *link, pid_t *parent)
+{
+	char stat[1024];
+	if (read_proc(pid, "stat", stat, sizeof(stat)) <= 0)
+		return false;
+	const char *at = strrchr(stat, ')');
+	int ppid = 0;
+	unsigned long long start = 0;
+	if (!at || sscanf(at,
+			   ") %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
+			   "%*d %*d %*d %llu",
+			   &ppid, &start) != 2)
+		return false;
+	*link = (struct process){ .pid = pid, .start = start };
+	*parent = ppid;
+	return true;
+}
+
+static void load_chain(struct chain *chain, pid_t pid)
+{
+	while (pid > 0 && chain->count < CALLER_CHAIN_MAX &&
+		load_link(pid, &chain->links[chain->count], &pid))
+		chain->count++;
+}
+
+static uint64_t pid_namespace(pid_t tid)
+{
+	char path[64];
+	struct stat st;
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)tid);
+	return stat(path, &st) == 0 ? st.st_ino : 0;
+}
+
+void caller_load(struct caller *caller, uid_t uid, gid_t gid, pid_t tid)
+{
+	memset(caller, 0, sizeof(*caller));
+	caller->who.uid = uid;
+	caller->who.gid = gid;
+	caller->tid = tid;
+	char status[4096];
+	if (tid <= 0 || read_proc(tid, "status", status, sizeof(status)) <= 0)
+		return;
+	load_groups(&caller->who, status);
+	caller->pid_ns = pid_namespace(tid);
+	load_chain(&caller->chain, (pid_t)status_number(status, "\nTgid:"));
+}
+
+bool process_equal(const struct process *a, const struct process *b)
+{
+	return a->pid == b->pid && a->start == b->start;
+}
+
+size_t chain_distance(const struct chain *reader, const struct chain *other)
+{
+	for (size_t i = 0; i < reader->count; i++)
+		for (size_t j = 0; j < other->count; j++)
+			if (process_equal(&reader->links[i], &other->links[j]))
+				return i;
+	return CALLER_CHAIN_MAX;
+}

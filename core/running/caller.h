@@ -1,0 +1,49 @@
+/*
+ * Who called, or reads: ids, and the chain of processes above, by which a reader finds the call that
+ * was made nearest to it (call-semantics.md 4.2).
+ */
+#ifndef PEGFS_RUNNING_CALLER_H
+#define PEGFS_RUNNING_CALLER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/running/identity.h"
+
+#define CALLER_CHAIN_MAX 32
+
+/* A process for good: a pid is used again, its start time with it is not. */
+struct process {
+	pid_t pid;
+	uint64_t start; /* ticks since boot: field 22 of proc_pid_stat(5) */
+};
+
+struct chain {
+	struct process links[CALLER_CHAIN_MAX]; /* itself first, then its parent, and so on */
+	size_t count;                           /* 0: nothing is known of it */
+};
+
+struct caller {
+	struct identity who;
+	pid_t tid;       /* as FUSE says: a thread; 0: outside of this pid namespace */
+	uint64_t pid_ns; /* inode of its pid namespace; 0: not known */
+	struct chain chain;
+};
+
+/*
+ * Looks a caller up in /proc. Never fails: what cannot be read stays unknown, and then only uid and
+ * gid count.
+ */
+void caller_load(struct caller *caller, uid_t uid, gid_t gid, pid_t tid);
+
+/*
+ * How far above the reader the first process lies that is also in the other chain: 0 is the reader
+ * itself; CALLER_CHAIN_MAX where they share none.
+ */
+size_t chain_distance(const struct chain *reader, const struct chain *other);
+
+bool process_equal(const struct process *a, const struct process *b);
+
+#endif
