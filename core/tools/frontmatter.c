@@ -174,12 +174,13 @@ static int clean_yaml(struct frontmatter *front, struct faults *faults)
 	}
 	if (invalid.count)
 		faults_add(faults, FAULT_WARNING, "invalid-utf8", invalid.line, invalid.column,
-			"%zu bytes that are no UTF-8, the first one here; read as U+FFFD, save the "
-			"file as UTF-8",
+			"no UTF-8 (%zu in all, the first one here); read as U+FFFD, save the file "
+			"as UTF-8",
 			invalid.count);
 	if (control.count)
 		faults_add(faults, FAULT_WARNING, "control-character", control.line, control.column,
-			"%zu control characters, the first one here; read as U+FFFD, remove them",
+			"control characters (%zu in all, the first one here); read as U+FFFD, "
+			"remove them",
 			control.count);
 	front->yaml = buf_str(&front->clean);
 	front->yaml_len = front->clean.len;

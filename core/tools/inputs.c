@@ -10,13 +10,14 @@
 #include "core/base/xalloc.h"
 #include "core/tools/suggest.h"
 
-#define EXACT_INTEGER_MAX 9007199254740992.0 /* 2^53: a double holds all integers up to it */
+#define EXACT_INTEGER_MAX 9007199254740992 /* 2^53: a double holds all integers up to it */
 
 /* What reading one input needs. */
 struct context {
 	struct field_reader *reader;
 	struct input *input;
-	struct faults_excerpt name; /* of the input, for messages */
+	const struct yaml_node *key; /* the place of what is missing */
+	struct faults_excerpt name;  /* of the input, for messages */
 };
 
 /* ---- type */
@@ -79,7 +80,7 @@ static void warn_unknown_type(
 static void read_type(const struct context *context, const struct yaml_node *node)
 {
 	if (!field_is_given(node)) {
-		field_warn(context->reader, node, "missing-type",
+		field_warn(context->reader, node ? node : context->key, "missing-type",
 			"input '%s' has no type and is taken as string; write 'type: string'",
 			context->name.text);
 		return;
@@ -112,7 +113,7 @@ static void read_description(const struct context *context, const struct yaml_no
 		field_warn(context->reader, node, "not-text",
 			"%s is a list or mapping and is not used; put text in quotes", what);
 	else if (!*context->input->description)
-		field_warn(context->reader, node, "input-missing-description",
+		field_warn(context->reader, node ? node : context->key, "input-missing-description",
 			"input '%s' has no description; say what it is for, agents read it",
 			context->name.text);
 	else
@@ -238,7 +239,7 @@ static void read_values(const struct context *context, const struct yaml_node *n
 	if (input->value_count > 0)
 		return;
 	input->type = INPUT_STRING;
-	field_warn(context->reader, node, "missing-values",
+	field_warn(context->reader, node ? node : context->key, "missing-values",
 		"input '%s' is an enum without values and is taken as string; write 'values: a, b' "
 		"or 'values: [a, b]'",
 		context->name.text);
@@ -248,11 +249,11 @@ static void read_values(const struct context *context, const struct yaml_node *n
 
 static json_t *number_default(const struct scalar *scalar)
 {
-	if (fabs(scalar->number) > EXACT_INTEGER_MAX)
-		return NULL;
 	if (scalar->type == SCALAR_INTEGER)
-		return json_integer(scalar->integer);
-	if (scalar->type != SCALAR_NUMBER)
+		return scalar->integer >= -EXACT_INTEGER_MAX && scalar->integer <= EXACT_INTEGER_MAX
+			       ? json_integer(scalar->integer)
+			       : NULL;
+	if (scalar->type != SCALAR_NUMBER || fabs(scalar->number) > (double)EXACT_INTEGER_MAX)
 		return NULL;
 	/* Integral ones as JavaScript prints them: 1.0 is 1. */
 	if (scalar->number == floor(scalar->number))
@@ -324,7 +325,14 @@ static void warn_unknown_key(const struct context *context, const struct yaml_no
 			"input '%s': 'required' is ignored; an input is required unless it has "
 			"'optional: true'",
 			name);
-	else if (suggest.best)
+	else if (suggest.best && strcmp(suggest.best, "sensitive") == 0) {
+		/* In doubt a value is a secret. */
+		context->input->sensitive = true;
+		field_warn(context->reader, key, "unknown-key",
+			"input '%s': '%s' is not known, and the input is taken as sensitive; did "
+			"you mean 'sensitive'?",
+			name, faults_excerpt(key->text).text);
+	} else if (suggest.best)
 		field_warn(context->reader, key, "unknown-key",
 			"input '%s': '%s' is ignored; did you mean '%s'?", name,
 			faults_excerpt(key->text).text, suggest.best);
@@ -379,7 +387,7 @@ static void read_input(struct field_reader *reader, const struct yaml_node *key,
 	const struct yaml_node *value, struct input *input)
 {
 	struct context context = {
-		.reader = reader, .input = input, .name = faults_excerpt(key->text)
+		.reader = reader, .input = input, .key = key, .name = faults_excerpt(key->text)
 	};
 	*input = (struct input){ .name = xstrdup(key->text), .description = xstrdup("") };
 	if (!name_fits_models(key->text))
@@ -396,9 +404,9 @@ static void read_input(struct field_reader *reader, const struct yaml_node *key,
 	input->optional = read_boolean(&context, yaml_get(value, "optional"), "optional", false);
 	/* In doubt a value is a secret. */
 	input->sensitive = read_boolean(&context, yaml_get(value, "sensitive"), "sensitive", true);
+	warn_unknown_keys(&context, value);
 	read_values(&context, yaml_get(value, "values"));
 	read_default(&context, yaml_get(value, "default"));
-	warn_unknown_keys(&context, value);
 }
 
 void inputs_parse(struct field_reader *reader, const struct yaml_node *node, struct tool *tool)

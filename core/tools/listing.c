@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -43,7 +42,7 @@ static void note(struct listing *listing, const char *name, unsigned char type)
 			return;
 		}
 	if (strcasecmp(name, TOOL_FILE) == 0)
-		snprintf(listing->like_manifest, sizeof(listing->like_manifest), "%s", name);
+		memcpy(listing->like_manifest, name, sizeof(TOOL_FILE));
 }
 
 static void ask(int dir_fd, struct listing *listing, size_t i)

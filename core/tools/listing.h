@@ -2,7 +2,7 @@
 #ifndef PEGFS_TOOLS_LISTING_H
 #define PEGFS_TOOLS_LISTING_H
 
-#include <stddef.h>
+#include "core/tools/tool.h"
 
 /* Reads of 4 KiB, about 100 names each; in a larger directory the rest is asked for by name. */
 #define LISTING_READS_MAX 64
@@ -18,8 +18,8 @@ enum listing_name {
 };
 
 struct listing {
-	unsigned char types[LISTING_COUNT]; /* DT_REG, ... of readdir(3); LISTING_ABSENT */
-	char like_manifest[16];             /* "tool.md" and the like, where found; else "" */
+	unsigned char types[LISTING_COUNT];    /* DT_REG, ... of readdir(3); LISTING_ABSENT */
+	char like_manifest[sizeof(TOOL_FILE)]; /* "tool.md" and the like, where found; else "" */
 };
 
 #define LISTING_ABSENT 255

@@ -21,13 +21,13 @@
 static void warn_mended(
 	struct faults *faults, const struct yaml_problem *problem, const struct mended *mended)
 {
-	char keys[640] = "", lines[64] = "";
+	char keys[640] = "", lines[80] = "";
 	if (mended->count > 0)
 		snprintf(keys, sizeof(keys), "; taken as plain text: %s%s",
 			mended->keys.len ? buf_str(&mended->keys) : "a value",
 			mended->count > 3 ? " and others" : "");
 	if (mended->dropped > 0)
-		snprintf(lines, sizeof(lines), "; %zu lines before the first key are left out",
+		snprintf(lines, sizeof(lines), "; lines before the first key are left out (%zu)",
 			mended->dropped);
 	faults_add(faults, FAULT_WARNING, problem->code, problem->line, problem->column, "%s%s%s",
 		problem->text, keys, lines);

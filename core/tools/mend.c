@@ -125,8 +125,11 @@ static void join(const struct line *first, const struct line *last, struct buf *
 		const char *more = line->at;
 		size_t more_len = line->len;
 		trim(&more, &more_len);
-		if (joined->len > 0)
-			buf_putc(joined, more_len == 0 || is_literal ? '\n' : ' ');
+		bool at_start = joined->len == 0 || joined->data[joined->len - 1] == '\n';
+		if (joined->len > 0 && (more_len == 0 || is_literal))
+			buf_putc(joined, '\n');
+		else if (!at_start)
+			buf_putc(joined, ' ');
 		buf_append(joined, more, more_len);
 	}
 }

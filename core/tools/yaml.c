@@ -76,7 +76,8 @@ static const struct {
 		"'*' or '&' begins a value; put it in quotes" },
 	{ "did not find expected comment or line break",
 		"text behind '|' or '>'; put the value in quotes" },
-	{ "did not find expected <document start>", "text after the end of the YAML document" },
+	{ "did not find expected <document start>",
+		"text before the first 'key: value' pair, or after the end of it all" },
 };
 
 static int refuse_syntax(struct builder *builder)
@@ -95,8 +96,8 @@ static int refuse_syntax(struct builder *builder)
 			said = wordings[i].text;
 	char begun[64] = "";
 	if (parser->context && parser->context_mark.line != parser->problem_mark.line)
-		snprintf(begun, sizeof(begun), " (it began %zu lines before)",
-			parser->problem_mark.line - parser->context_mark.line);
+		snprintf(begun, sizeof(begun), " (it began in line %zu)",
+			builder->first_line + parser->context_mark.line);
 	return refuse(
 		builder, "yaml-syntax", parser->problem_mark, "invalid YAML: %s%s", said, begun);
 }
