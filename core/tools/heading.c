@@ -5,6 +5,8 @@
 #include <string.h>
 
 #define LEVEL_MAX 6
+#define TAB_WIDTH 4
+#define INDENT_MAX 3 /* columns; from the next on it is code or a lazy line */
 #define UTF8_MARK "\xef\xbb\xbf"
 
 /* A place in the text that only moves forward, as headings come in order. */
@@ -25,6 +27,7 @@ struct rewrite {
 	struct buf *out;
 	const char *done;
 	struct cursor cursor;
+	size_t mark; /* bytes of a byte order mark, which cmark does not count in columns */
 };
 
 /* The end of the line at `at`; a line ends as cmark ends it: LF, CRLF or CR. */
@@ -65,33 +68,53 @@ static bool is_blank(char byte)
 	return byte == ' ' || byte == '\t';
 }
 
+/* Behind a line cmark also passes over vertical tabs and form feeds. */
 static struct span trim(struct span span)
 {
 	while (span.at < span.end && is_blank(*span.at))
 		span.at++;
-	while (span.end > span.at && is_blank(span.end[-1]))
+	while (span.end > span.at && strchr(" \t\v\f", span.end[-1]) && span.end[-1])
 		span.end--;
 	return span;
 }
 
-/* Takes the markers of the block quotes around a line off it; a lazy line has fewer of them. */
-static struct span strip_quotes(struct span line, int quotes)
+/* What is around a heading. */
+struct containers {
+	int quotes;
+	bool in_list;
+};
+
+static struct containers containers_of(cmark_node *node)
 {
-	line = trim(line);
-	for (; quotes > 0 && line.at < line.end && *line.at == '>'; quotes--) {
-		line.at++;
-		line = trim(line);
+	struct containers around = { .quotes = 0, .in_list = false };
+	for (node = cmark_node_parent(node); node; node = cmark_node_parent(node)) {
+		around.quotes += cmark_node_get_type(node) == CMARK_NODE_BLOCK_QUOTE;
+		around.in_list = around.in_list || cmark_node_get_type(node) == CMARK_NODE_ITEM;
 	}
-	return line;
+	return around;
 }
 
-static int count_quotes(cmark_node *node)
+/*
+ * Takes the markers of the block quotes around a line off it. A lazy line has fewer of them, and
+ * what is indented by four columns is none, unless a list asks for the indentation.
+ */
+static struct span strip_quotes(struct span line, struct containers around)
 {
-	int quotes = 0;
-	for (node = cmark_node_parent(node); node; node = cmark_node_parent(node))
-		if (cmark_node_get_type(node) == CMARK_NODE_BLOCK_QUOTE)
-			quotes++;
-	return quotes;
+	int column = 0,
+	    begin = 0; /* begin: behind the last marker and the blank that belongs to it */
+	struct span text = line;
+	for (; around.quotes > 0; around.quotes--) {
+		for (; line.at < line.end && is_blank(*line.at); line.at++)
+			column += *line.at == '\t' ? TAB_WIDTH - column % TAB_WIDTH : 1;
+		bool is_indented = column - begin > INDENT_MAX && !around.in_list;
+		if (line.at == line.end || *line.at != '>' || is_indented)
+			break;
+		line.at++;
+		text = line;
+		column++;
+		begin = column + 1;
+	}
+	return trim(text);
 }
 
 /*
@@ -118,6 +141,16 @@ static bool has_definitions(const char *begin, const char *end)
 	return *begin == '[' && memmem(begin, (size_t)(end - begin), "]:", 2) != NULL;
 }
 
+static bool has_hard_break(cmark_node *heading)
+{
+	bool found = false;
+	cmark_iter *iter = cmark_iter_new(heading);
+	while (cmark_iter_next(iter) != CMARK_EVENT_DONE && !found)
+		found = cmark_node_get_type(cmark_iter_get_node(iter)) == CMARK_NODE_LINEBREAK;
+	cmark_iter_free(iter);
+	return found;
+}
+
 /* A hard line break at the end of a line has no meaning once the lines are joined. */
 static struct span without_break(struct span line)
 {
@@ -132,20 +165,21 @@ static struct span without_break(struct span line)
 static void write_as_atx(struct rewrite *rewrite, cmark_node *heading, struct span title)
 {
 	int last = underline_of(heading) - 1;
-	int quotes = count_quotes(heading);
+	struct containers around = containers_of(heading);
+	bool breaks = has_hard_break(heading);
 	copy_until(rewrite, title.at);
 	buf_puts(rewrite->out, "### ");
 	struct span text = trim(title);
 	for (int line = cmark_node_get_start_line(heading); line < last;) {
-		text = without_break(text);
+		text = breaks ? without_break(text) : text;
 		buf_append(rewrite->out, text.at, (size_t)(text.end - text.at));
 		buf_putc(rewrite->out, ' ');
-		text = strip_quotes(seek_line(&rewrite->cursor, ++line), quotes);
+		text = strip_quotes(seek_line(&rewrite->cursor, ++line), around);
 	}
 	buf_append(rewrite->out, text.at, (size_t)(text.end - text.at));
+	/* Or the text's own `#` would be taken for the closing ones. */
 	if (text.end > text.at && text.end[-1] == '#')
-		buf_puts(rewrite->out,
-			" ###"); /* or its own `#` would be taken for the closing ones */
+		buf_puts(rewrite->out, " ###");
 	rewrite->done = seek_line(&rewrite->cursor, last + 1).end;
 }
 
@@ -178,6 +212,8 @@ static void deepen(struct rewrite *rewrite, cmark_node *heading)
 	int column = cmark_node_get_start_column(heading);
 	int level = cmark_node_get_heading_level(heading);
 	struct span title = { .at = line.at + column - 1, .end = line.end };
+	if (rewrite->cursor.line == 1)
+		title.at += rewrite->mark;
 	if (column < 1 || title.at >= title.end)
 		return;
 	if (!is_atx(title, level)) {
@@ -198,19 +234,20 @@ static cmark_node *parse(const char *text, size_t len)
 	return document;
 }
 
+static size_t mark_len(const char *text, size_t len)
+{
+	size_t mark = strlen(UTF8_MARK);
+	return len >= mark && memcmp(text, UTF8_MARK, mark) == 0 ? mark : 0;
+}
+
 int heading_deepen(const char *text, size_t len, struct buf *out)
 {
 	if (len > HEADING_TEXT_MAX || len == 0)
 		return buf_append(out, text, len);
-	size_t mark = strlen(UTF8_MARK); /* cmark passes it over without counting it as a column */
-	if (len >= mark && memcmp(text, UTF8_MARK, mark) == 0) {
-		buf_append(out, text, mark);
-		text += mark;
-		len -= mark;
-	}
-	struct rewrite rewrite = {
-		.out = out, .done = text, .cursor = { .at = text, .end = text + len, .line = 1 }
-	};
+	struct rewrite rewrite = { .out = out,
+		.done = text,
+		.cursor = { .at = text, .end = text + len, .line = 1 },
+		.mark = mark_len(text, len) };
 	cmark_node *document = parse(text, len);
 	cmark_iter *iter = cmark_iter_new(document);
 	while (cmark_iter_next(iter) != CMARK_EVENT_DONE) {
