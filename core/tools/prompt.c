@@ -155,11 +155,11 @@ static void put_in_list(struct buf *out, const struct tool *tool, const char *mo
 {
 	buf_puts(out, "\n## ");
 	markdown_line(out, tool->name);
-	buf_puts(out, "\n\n");
 	if (strcmp(tool->label, tool->name) != 0) {
+		buf_puts(out, ": ");
 		markdown_line(out, tool->label);
-		buf_puts(out, ". ");
 	}
+	buf_puts(out, "\n\n");
 	buf_printf(out, "%s\n\n", tool->description);
 	inputtext_list(out, tool, "- ");
 	buf_puts(out, tool->input_count > 0 ? "\n```sh\n" : "No inputs.\n\n```sh\n");
@@ -186,7 +186,7 @@ int prompt_all(struct tool *const *tools, size_t count, const char *mount, struc
 	return out->failed;
 }
 
-/* "there are 2: a, b." */
+/* "there are 2 now: hello, my_db" */
 static void put_names(struct buf *out, struct tool *const *tools, size_t count)
 {
 	auto_buf struct buf names = BUF_INIT(README_NAMES_BYTES);
@@ -194,7 +194,10 @@ static void put_names(struct buf *out, struct tool *const *tools, size_t count)
 		buf_puts(&names, i > 0 ? ", " : "");
 		markdown_line(&names, tools[i]->name);
 	}
-	buf_printf(out, "there %s %zu now", count == 1 ? "is" : "are", count);
+	if (count == 0)
+		buf_puts(out, "there are none yet");
+	else
+		buf_printf(out, "there %s %zu now", count == 1 ? "is" : "are", count);
 	if (count > 0 && count <= README_NAMES_MAX && !names.failed)
 		buf_printf(out, ": %s", buf_str(&names));
 }
