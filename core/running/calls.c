@@ -1,0 +1,541 @@
+#include "core/running/calls.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/auto.h"
+#include "core/base/io.h"
+#include "core/base/log.h"
+#include "core/base/xalloc.h"
+#include "core/running/record.h"
+#include "core/running/shelf.h"
+#include "core/tools/params.h"
+
+#define RESERVED_MAX 256   /* ids that one caller may reserve of one tool */
+#define SEQ_SECOND_BITS 20 /* numbers a second that a restart cannot give again */
+
+struct calls {
+	struct loop *loop;         /* borrowed */
+	struct executor *executor; /* borrowed */
+	struct calls_config config;
+	struct map by_seq; /* seq -> owned struct entry */
+	struct shelves shelves;
+	uint64_t last_seq;
+	uint64_t own_pid_ns;
+	const struct calls_listener *listener;
+	void *listener_arg;
+	struct calls_stats stats;
+};
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+struct calls *calls_new(
+	struct loop *loop, struct executor *executor, const struct calls_config *config)
+{
+	struct calls *calls = xcalloc(1, sizeof(*calls));
+	calls->loop = loop;
+	calls->executor = executor;
+	calls->config = *config;
+	if (calls->config.keep == 0)
+		calls->config.keep = CALLS_KEEP_DEFAULT;
+	struct caller self;
+	caller_load(&self, geteuid(), getegid(), getpid());
+	calls->own_pid_ns = self.pid_ns;
+	return calls;
+}
+
+static void free_entry(struct entry *entry)
+{
+	for (int part = 0; part < CALL_PARTS; part++)
+		if (entry->growing[part] >= 0)
+			close(entry->growing[part]);
+	tool_unref(entry->call.tool);
+	free(entry->request);
+	free(entry);
+}
+
+void calls_free(struct calls *calls)
+{
+	if (!calls)
+		return;
+	size_t at = 0;
+	const struct map_slot *slot;
+	while ((slot = map_next(&calls->by_seq, &at)))
+		free_entry(slot->value);
+	map_release(&calls->by_seq);
+	shelves_release(&calls->shelves);
+	free(calls);
+}
+
+void calls_listen(struct calls *calls, const struct calls_listener *listener, void *arg)
+{
+	calls->listener = listener;
+	calls->listener_arg = arg;
+}
+
+static void tell_change(const struct entry *entry)
+{
+	const struct calls *calls = entry->calls;
+	if (calls->listener)
+		calls->listener->on_change(calls->listener_arg, &entry->call);
+}
+
+/* ---- entries: made, forgotten, found */
+
+/* Grows with the clock, so that no number comes again after a restart without being stored. */
+static uint64_t next_seq(struct calls *calls)
+{
+	uint64_t from_clock = (uint64_t)time(NULL) << SEQ_SECOND_BITS;
+	calls->last_seq = from_clock > calls->last_seq ? from_clock : calls->last_seq + 1;
+	return calls->last_seq;
+}
+
+static struct entry *make_entry(
+	struct calls *calls, struct tool *tool, const struct caller *caller, enum call_state state)
+{
+	struct entry *entry = xcalloc(1, sizeof(*entry));
+	entry->calls = calls;
+	for (int part = 0; part < CALL_PARTS; part++)
+		entry->growing[part] = -1;
+	struct call *call = &entry->call;
+	call->seq = next_seq(calls);
+	call->tool = tool_ref(tool);
+	call->uid = caller->who.uid;
+	call->gid = caller->who.gid;
+	call->pid_ns = caller->pid_ns;
+	call->chain = caller->chain;
+	call->state = state;
+	call->created_ms = call->changed_ms = now_ms();
+	snprintf(call->id, sizeof(call->id), "%" PRIx64, call->seq);
+	map_put(&calls->by_seq, call->seq, entry);
+	shelf_insert(shelves_make(&calls->shelves, tool->name, call->uid), entry);
+	return entry;
+}
+
+static struct entry *find_entry(const struct calls *calls, uint64_t seq)
+{
+	return map_get(&calls->by_seq, seq);
+}
+
+static void forget(struct entry *entry)
+{
+	struct calls *calls = entry->calls;
+	struct shelf *shelf = entry->shelf;
+	if (calls->listener)
+		calls->listener->on_forget(calls->listener_arg, &entry->call);
+	record_remove(calls->config.dir_fd, entry->call.seq);
+	if (entry->call.state == CALL_RESERVED)
+		shelf->reserved_count--;
+	if (call_state_is_final(entry->call.state))
+		shelf->finished_count--;
+	map_remove(&calls->by_seq, entry->call.seq);
+	shelf_remove(entry);
+	shelves_drop_empty(&calls->shelves, shelf);
+	free_entry(entry);
+}
+
+static void drop_surplus(struct calls *calls, struct shelf *shelf)
+{
+	struct entry *surplus;
+	/* keep is at least 1, so the shelf is never emptied, and freed, in here. */
+	while ((surplus = shelf_surplus(shelf, calls->config.keep, now_ms())))
+		forget(surplus);
+}
+
+/* ---- what a call leaves */
+
+static void append_growing(struct entry *entry, enum call_part part, const char *bytes, size_t len)
+{
+	struct call *call = &entry->call;
+	if (entry->growing[part] < 0)
+		entry->growing[part] =
+			record_open_growing(entry->calls->config.dir_fd, call->seq, part);
+	int result = entry->growing[part] < 0 ? entry->growing[part]
+					      : io_write_all(entry->growing[part], bytes, len);
+	if (result < 0) {
+		log_msg(LOG_LEVEL_ERROR, "call %s of %s: its %s cannot be kept: %s", call->id,
+			call->tool->name, part == CALL_PART_LOG ? "log" : "progress",
+			strerror(-result));
+		return;
+	}
+	call->part_len[part] += len;
+	call->changed_ms = now_ms();
+}
+
+static void close_growing(struct entry *entry)
+{
+	for (int part = 0; part < CALL_PARTS; part++)
+		if (entry->growing[part] >= 0)
+			close(take_fd(&entry->growing[part]));
+}
+
+static void save_record(struct entry *entry, const struct result *result)
+{
+	struct call *call = &entry->call;
+	call->part_len[CALL_PART_REQUEST] = entry->request ? strlen(entry->request) : 0;
+	call->part_len[CALL_PART_RESULT_JSON] = result->json_len;
+	call->part_len[CALL_PART_RESULT_TEXT] = result->text_len;
+	const struct record_parts parts = { .request = entry->request ? entry->request : "",
+		.result_json = result->json,
+		.result_text = result->text };
+	int saved = record_save(entry->calls->config.dir_fd, call, &parts);
+	if (saved == 0)
+		return;
+	log_msg(LOG_LEVEL_ERROR, "call %s of %s: its result cannot be kept: %s", call->id,
+		call->tool->name, strerror(-saved));
+	/* What was not written must not be announced: the parts are empty, the call has failed. */
+	memset(call->part_len, 0, sizeof(call->part_len));
+	call->state = CALL_FAILED;
+	snprintf(call->reason, sizeof(call->reason), "the result could not be kept: %s",
+		strerror(-saved));
+}
+
+/* The first line of an error's text is the reason that status shows. */
+static void set_reason(struct call *call, const char *text)
+{
+	size_t len = strcspn(text, "\n");
+	snprintf(call->reason, sizeof(call->reason), "%.*s",
+		(int)(len < CALL_REASON_MAX ? len : CALL_REASON_MAX - 1), text);
+}
+
+/* result becomes ours. */
+static void finish(struct entry *entry, enum call_state state, struct result *result)
+{
+	struct calls *calls = entry->calls;
+	struct call *call = &entry->call;
+	call->state = state;
+	call->changed_ms = now_ms();
+	if (state != CALL_DONE)
+		set_reason(call, result->text);
+	close_growing(entry);
+	save_record(entry, result);
+	result_release(result);
+	free(entry->request);
+	entry->request = NULL;
+	entry->job = NULL;
+	calls->stats.ended[call->state]++;
+	entry->shelf->finished_count++;
+	shelf_supersede(entry);
+	void (*on_end)(void *, const struct call *) = entry->on_end;
+	entry->on_end = NULL;
+	tell_change(entry);
+	if (on_end)
+		on_end(entry->on_end_arg, call);
+	if (entry->forgotten)
+		forget(entry);
+	else
+		drop_surplus(calls, entry->shelf);
+}
+
+/* ---- what the executor tells */
+
+static void on_job_start(void *arg, pid_t host_pid)
+{
+	struct entry *entry = arg;
+	(void)host_pid;
+	entry->call.state = CALL_RUNNING;
+	entry->call.started_ms = entry->call.changed_ms = now_ms();
+	tell_change(entry);
+}
+
+static void on_job_progress(void *arg, const char *json, size_t len)
+{
+	struct entry *entry = arg;
+	append_growing(entry, CALL_PART_PROGRESS, json, len);
+	append_growing(entry, CALL_PART_PROGRESS, "\n", 1);
+	tell_change(entry);
+}
+
+static void on_job_output(void *arg, const char *bytes, size_t len)
+{
+	struct entry *entry = arg;
+	append_growing(entry, CALL_PART_LOG, bytes, len);
+	tell_change(entry);
+}
+
+static void on_job_end(void *arg, enum job_end end, struct result *result)
+{
+	static const enum call_state states[] = {
+		[JOB_DONE] = CALL_DONE,
+		[JOB_FAILED] = CALL_FAILED,
+		[JOB_CRASHED] = CALL_FAILED,
+		[JOB_TIMED_OUT] = CALL_TIMED_OUT,
+		[JOB_CANCELLED] = CALL_CANCELLED,
+	};
+	finish(arg, states[end], result);
+}
+
+static const struct job_events job_events = {
+	.on_start = on_job_start,
+	.on_progress = on_job_progress,
+	.on_output = on_job_output,
+	.on_end = on_job_end,
+};
+
+/* ---- starting */
+
+static void refuse(struct entry *entry, const struct fail *why)
+{
+	struct result result = RESULT_INIT;
+	result_from_error(&result, "%s", why->text);
+	finish(entry, CALL_REFUSED, &result);
+}
+
+/* The entry for a request: the reserved one, or a new one. */
+static struct entry *entry_for(
+	struct calls *calls, struct tool *tool, const struct caller *caller, uint64_t reserved)
+{
+	struct entry *entry = reserved ? find_entry(calls, reserved) : NULL;
+	if (!entry || entry->call.state != CALL_RESERVED)
+		return make_entry(calls, tool, caller, CALL_QUEUED);
+	entry->shelf->reserved_count--;
+	entry->call.state = CALL_QUEUED;
+	entry->call.chain = caller->chain;
+	return entry;
+}
+
+static bool is_nested(const struct calls *calls, const struct caller *caller)
+{
+	for (size_t i = 0; i < caller->chain.count; i++)
+		if (executor_owns_pid(calls->executor, caller->chain.links[i].pid))
+			return true;
+	return false;
+}
+
+static int keep_request(struct entry *entry, const json_t *params)
+{
+	auto_json json_t *redacted = params_redact(entry->call.tool, params);
+	char *text = redacted ? json_dumps(redacted, JSON_COMPACT) : NULL;
+	if (!text)
+		return -ENOMEM;
+	size_t len = strlen(text);
+	entry->request = xcalloc(len + 2, 1);
+	memcpy(entry->request, text, len);
+	entry->request[len] = '\n';
+	free(text);
+	return 0;
+}
+
+/* Checks the document; the complete parameters, a new reference, or NULL and *why. */
+static json_t *check_request(struct entry *entry, const struct call_order *order, struct fail *why)
+{
+	auto_json json_t *request = params_parse(order->document, order->len, why);
+	if (!request)
+		return NULL;
+	auto_buf struct buf warnings = BUF_INIT(PARAMS_TEXT_MAX);
+	auto_json json_t *params = params_check(entry->call.tool, request, &warnings, why);
+	if (keep_request(entry, params ? params : request) < 0) {
+		fail_set(why, -ENOMEM, "no memory for the request");
+		return NULL;
+	}
+	if (warnings.len > 0)
+		append_growing(entry, CALL_PART_LOG, warnings.data, warnings.len);
+	return take_ptr(&params);
+}
+
+uint64_t calls_start(struct calls *calls, const struct call_order *order, call_on_end *on_end,
+	void *arg, struct fail *why)
+{
+	struct entry *entry = entry_for(calls, order->tool, order->caller, order->reserved);
+	auto_json json_t *params = check_request(entry, order, why);
+	if (params) {
+		const struct job_request request = {
+			.call_id = entry->call.id,
+			.tool = entry->call.tool,
+			.params = params,
+			.who = &order->caller->who,
+			.timeout_ms = calls->config.timeout_ms,
+			.nested = is_nested(calls, order->caller),
+		};
+		entry->job = executor_submit(calls->executor, &request, &job_events, entry, why);
+	}
+	if (why->code) {
+		refuse(entry, why);
+		return 0;
+	}
+	entry->on_end = on_end;
+	entry->on_end_arg = arg;
+	tell_change(entry);
+	return entry->call.seq;
+}
+
+void calls_refuse(struct calls *calls, struct tool *tool, const struct caller *caller,
+	uint64_t reserved, const struct fail *why)
+{
+	refuse(entry_for(calls, tool, caller, reserved), why);
+}
+
+void calls_cancel(struct calls *calls, uint64_t seq)
+{
+	struct entry *entry = find_entry(calls, seq);
+	if (entry && entry->job)
+		executor_cancel(entry->job);
+}
+
+void calls_unwatch(struct calls *calls, uint64_t seq)
+{
+	struct entry *entry = find_entry(calls, seq);
+	if (entry)
+		entry->on_end = NULL;
+}
+
+/* ---- ids */
+
+uint64_t calls_reserve(struct calls *calls, struct tool *tool, const struct caller *caller,
+	const char *id, struct fail *why)
+{
+	if (!call_id_is_valid(id)) {
+		fail_set(why, -EINVAL,
+			"'%s' is no id: use 1 to %d letters, digits, '.', '_' and '-', the first "
+			"a letter or a digit",
+			id, CALL_ID_MAX);
+		return 0;
+	}
+	const struct shelf *shelf = shelves_find(&calls->shelves, tool->name, caller->who.uid);
+	for (const struct entry *entry = shelf ? shelf->first : NULL; entry; entry = entry->next)
+		if (strcmp(entry->call.id, id) == 0) {
+			fail_set(why, -EEXIST, "there is a call '%s' already", id);
+			return 0;
+		}
+	if (shelf && shelf->reserved_count >= RESERVED_MAX) {
+		fail_set(
+			why, -EBUSY, "%d ids are reserved and not used: remove some", RESERVED_MAX);
+		return 0;
+	}
+	struct entry *entry = make_entry(calls, tool, caller, CALL_RESERVED);
+	snprintf(entry->call.id, sizeof(entry->call.id), "%s", id);
+	entry->shelf->reserved_count++;
+	tell_change(entry);
+	return entry->call.seq;
+}
+
+void calls_forget(struct calls *calls, uint64_t seq)
+{
+	struct entry *entry = find_entry(calls, seq);
+	if (!entry)
+		return;
+	if (!entry->job) {
+		forget(entry);
+		return;
+	}
+	/* It goes when it has ended: until then its host works for it. */
+	entry->forgotten = true;
+	executor_cancel(entry->job);
+}
+
+/* ---- looking */
+
+static bool same_namespace(const struct call *call, const struct caller *caller)
+{
+	return call->pid_ns == caller->pid_ns || call->pid_ns == 0 || caller->pid_ns == 0;
+}
+
+static bool is_own(const struct call *call, const struct caller *caller)
+{
+	return call->uid == caller->who.uid && same_namespace(call, caller);
+}
+
+bool calls_may_see(const struct calls *calls, const struct call *call, const struct caller *caller)
+{
+	/* The root of another pid namespace is some container's, not the one who runs the machine. */
+	bool is_root = caller->who.uid == 0 && caller->pid_ns == calls->own_pid_ns;
+	return is_root || is_own(call, caller);
+}
+
+const struct call *calls_get(const struct calls *calls, uint64_t seq)
+{
+	const struct entry *entry = find_entry(calls, seq);
+	return entry && !entry->forgotten ? &entry->call : NULL;
+}
+
+const struct call *calls_find(const struct calls *calls, const struct tool *tool,
+	const struct caller *caller, const char *id)
+{
+	const struct call *call = NULL;
+	uint64_t after = 0;
+	while ((call = calls_next(calls, tool, caller, after)) && strcmp(call->id, id) != 0)
+		after = call->seq;
+	return call;
+}
+
+const struct call *calls_nearest(const struct calls *calls, const struct tool *tool,
+	const struct caller *reader, bool finished)
+{
+	const struct shelf *shelf = shelves_find(&calls->shelves, tool->name, reader->who.uid);
+	const struct call *best = NULL;
+	size_t best_distance = CALLER_CHAIN_MAX + 1;
+	for (const struct entry *entry = shelf ? shelf->last : NULL; entry; entry = entry->prev) {
+		const struct call *call = &entry->call;
+		if (entry->forgotten || call->state == CALL_RESERVED ||
+			(finished && !call_state_is_final(call->state)) || !is_own(call, reader))
+			continue;
+		size_t distance = chain_distance(&reader->chain, &call->chain);
+		if (distance < best_distance) {
+			best = call;
+			best_distance = distance;
+		}
+	}
+	return best;
+}
+
+/* The first entry of a shelf after a number that the caller sees, or NULL. */
+static const struct call *next_on_shelf(const struct calls *calls, const struct shelf *shelf,
+	const struct caller *caller, uint64_t after)
+{
+	for (const struct entry *entry = shelf->first; entry; entry = entry->next)
+		if (entry->call.seq > after && !entry->forgotten &&
+			calls_may_see(calls, &entry->call, caller))
+			return &entry->call;
+	return NULL;
+}
+
+const struct call *calls_next(const struct calls *calls, const struct tool *tool,
+	const struct caller *caller, uint64_t after)
+{
+	const struct shelf *own = shelves_find(&calls->shelves, tool->name, caller->who.uid);
+	if (caller->who.uid != 0)
+		return own ? next_on_shelf(calls, own, caller, after) : NULL;
+	const struct call *first = NULL;
+	size_t at = 0;
+	const struct map_slot *slot;
+	while ((slot = map_next(&calls->shelves.by_key, &at)))
+		for (const struct shelf *shelf = slot->value; shelf; shelf = shelf->next) {
+			if (strcmp(shelf->tool_name, tool->name) != 0)
+				continue;
+			const struct call *call = next_on_shelf(calls, shelf, caller, after);
+			if (call && (!first || call->seq < first->seq))
+				first = call;
+		}
+	return first;
+}
+
+int calls_read(const struct calls *calls, const struct call *call, enum call_part part,
+	size_t offset, size_t size, struct buf *out, struct fail *why)
+{
+	return record_read(calls->config.dir_fd, call, part, offset, size, out, why);
+}
+
+struct bytes *calls_load(
+	const struct calls *calls, const struct call *call, enum call_part part, struct fail *why)
+{
+	auto_buf struct buf text = BUF_INIT(call->part_len[part]);
+	if (calls_read(calls, call, part, 0, call->part_len[part], &text, why) < 0)
+		return NULL;
+	return bytes_take(&text);
+}
+
+void calls_get_stats(const struct calls *calls, struct calls_stats *stats)
+{
+	*stats = calls->stats;
+	stats->kept = calls->by_seq.count;
+}

@@ -1,0 +1,144 @@
+#include "core/running/record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/auto.h"
+#include "core/base/buf.h"
+#include "core/base/io.h"
+
+#define RECORD_SIZE_MAX ((size_t)1 << 30)
+#define HEADER_SIZE 4096 /* the header line is padded to this, so that parts have known offsets */
+
+static void name_of(uint64_t seq, enum call_part part, char name[48])
+{
+	const char *suffix = part == CALL_PART_LOG        ? ".log"
+			     : part == CALL_PART_PROGRESS ? ".progress"
+							  : "";
+	snprintf(name, 48, "%" PRIx64 "%s", seq, suffix);
+}
+
+static json_t *chain_to_json(const struct chain *chain)
+{
+	json_t *links = json_array();
+	for (size_t i = 0; i < chain->count; i++)
+		json_array_append_new(links, json_pack("[I,I]", (json_int_t)chain->links[i].pid,
+						     (json_int_t)chain->links[i].start));
+	return links;
+}
+
+static json_t *header_to_json(const struct call *call)
+{
+	json_t *lens = json_array();
+	for (int part = 0; part < CALL_PARTS; part++)
+		json_array_append_new(lens, json_integer((json_int_t)call->part_len[part]));
+	return json_pack("{s:s, s:s, s:I, s:I, s:I, s:s, s:s, s:I, s:I, s:I, s:o, s:o}", "id",
+		call->id, "tool", call->tool->name, "uid", (json_int_t)call->uid, "gid",
+		(json_int_t)call->gid, "pid_ns", (json_int_t)call->pid_ns, "state",
+		call_state_name(call->state), "reason", call->reason, "created_ms",
+		(json_int_t)call->created_ms, "started_ms", (json_int_t)call->started_ms,
+		"changed_ms", (json_int_t)call->changed_ms, "chain", chain_to_json(&call->chain),
+		"len", lens);
+}
+
+static int append_header(struct buf *file, const struct call *call)
+{
+	auto_json json_t *header = header_to_json(call);
+	if (!header || buf_reserve(file, HEADER_SIZE) < 0)
+		return -ENOMEM;
+	memset(file->data, ' ', HEADER_SIZE);
+	size_t len = json_dumpb(header, file->data, HEADER_SIZE - 1, JSON_COMPACT);
+	if (len == 0 || len > HEADER_SIZE - 1)
+		return -E2BIG;
+	file->data[HEADER_SIZE - 1] = '\n';
+	file->len = HEADER_SIZE;
+	return 0;
+}
+
+int record_save(int dir_fd, const struct call *call, const struct record_parts *parts)
+{
+	auto_buf struct buf file = BUF_INIT(RECORD_SIZE_MAX);
+	int result = append_header(&file, call);
+	if (result < 0)
+		return result;
+	buf_append(&file, parts->request, call->part_len[CALL_PART_REQUEST]);
+	buf_append(&file, parts->result_json, call->part_len[CALL_PART_RESULT_JSON]);
+	buf_append(&file, parts->result_text, call->part_len[CALL_PART_RESULT_TEXT]);
+	if (file.failed)
+		return file.failed;
+	char name[48];
+	name_of(call->seq, CALL_PART_REQUEST, name);
+	return io_replace_file(dir_fd, name, file.data, file.len, 0600);
+}
+
+int record_open_growing(int dir_fd, uint64_t seq, enum call_part part)
+{
+	char name[48];
+	name_of(seq, part, name);
+	int fd = openat(dir_fd, name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+	return fd < 0 ? -errno : fd;
+}
+
+static off_t offset_of(const struct call *call, enum call_part part)
+{
+	size_t offset = HEADER_SIZE;
+	if (part == CALL_PART_LOG || part == CALL_PART_PROGRESS)
+		return 0;
+	for (int before = CALL_PART_REQUEST; before < (int)part; before++)
+		offset += call->part_len[before];
+	return (off_t)offset;
+}
+
+/* Appends len bytes from offset on. A file that ends earlier is an error, never a shorter document. */
+static int read_range(int fd, off_t offset, size_t len, struct buf *out)
+{
+	if (buf_reserve(out, len) < 0)
+		return out->failed;
+	while (len > 0) {
+		ssize_t got = pread(fd, out->data + out->len, len, offset);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got < 0 ? -errno : -EIO;
+		out->len += (size_t)got;
+		offset += got;
+		len -= (size_t)got;
+	}
+	out->data[out->len] = '\0';
+	return 0;
+}
+
+int record_read(int dir_fd, const struct call *call, enum call_part part, size_t offset,
+	size_t size, struct buf *out, struct fail *why)
+{
+	size_t len = call->part_len[part];
+	if (offset >= len)
+		return 0;
+	char name[48];
+	name_of(call->seq, part, name);
+	auto_close int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC);
+	size_t wanted = size < len - offset ? size : len - offset;
+	int result = fd < 0 ? -errno
+			    : read_range(fd, offset_of(call, part) + (off_t)offset, wanted, out);
+	if (result < 0)
+		fail_set(why, result, "cannot read what call %s left: %s", call->id,
+			strerror(-result));
+	return result;
+}
+
+void record_remove(int dir_fd, uint64_t seq)
+{
+	static const enum call_part files[] = { CALL_PART_REQUEST, CALL_PART_LOG,
+		CALL_PART_PROGRESS };
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+		char name[48];
+		name_of(seq, files[i], name);
+		unlinkat(dir_fd, name, 0);
+	}
+}

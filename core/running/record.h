@@ -1,0 +1,35 @@
+/*
+ * What calls leave on disk, in a private directory on tmpfs: it outlives the server. One file a
+ * call, put in place whole when the call ends: a header line of JSON with what struct call holds,
+ * then the request, the result and its text. What grows while a call runs (log, progress) is
+ * appended to files beside it.
+ */
+#ifndef PEGFS_RUNNING_RECORD_H
+#define PEGFS_RUNNING_RECORD_H
+
+#include "core/base/buf.h"
+#include "core/base/fail.h"
+#include "core/running/call.h"
+
+/* The bytes of the parts that a record file holds. */
+struct record_parts {
+	const char *request, *result_json, *result_text;
+};
+
+/* Writes the record; call->part_len says how long each part is. Returns 0 or a negative errno. */
+int record_save(int dir_fd, const struct call *call, const struct record_parts *parts);
+
+/* Opens the growing file of a part (CALL_PART_LOG, CALL_PART_PROGRESS) for appending; caller's. */
+int record_open_growing(int dir_fd, uint64_t seq, enum call_part part);
+
+/*
+ * Appends up to size bytes of a part, from offset on, to out; fewer only at the part's end. Returns 0
+ * or *why.
+ */
+int record_read(int dir_fd, const struct call *call, enum call_part part, size_t offset,
+	size_t size, struct buf *out, struct fail *why);
+
+/* Removes all files of a call. */
+void record_remove(int dir_fd, uint64_t seq);
+
+#endif

@@ -1,0 +1,124 @@
+#include "core/running/shelf.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/xalloc.h"
+
+static uint64_t key_of(const char *tool_name, uid_t uid)
+{
+	uint64_t hash = map_hash(MAP_HASH_SEED, tool_name, strlen(tool_name));
+	return map_hash(hash, &uid, sizeof(uid));
+}
+
+static void free_shelf(struct shelf *shelf)
+{
+	free(shelf->tool_name);
+	free(shelf);
+}
+
+void shelves_release(struct shelves *shelves)
+{
+	size_t at = 0;
+	const struct map_slot *slot;
+	while ((slot = map_next(&shelves->by_key, &at)))
+		for (struct shelf *shelf = slot->value, *next; shelf; shelf = next) {
+			next = shelf->next;
+			free_shelf(shelf);
+		}
+	map_release(&shelves->by_key);
+}
+
+struct shelf *shelves_find(const struct shelves *shelves, const char *tool_name, uid_t uid)
+{
+	struct shelf *shelf = map_get(&shelves->by_key, key_of(tool_name, uid));
+	while (shelf && (shelf->uid != uid || strcmp(shelf->tool_name, tool_name) != 0))
+		shelf = shelf->next;
+	return shelf;
+}
+
+struct shelf *shelves_make(struct shelves *shelves, const char *tool_name, uid_t uid)
+{
+	struct shelf *shelf = shelves_find(shelves, tool_name, uid);
+	if (shelf)
+		return shelf;
+	shelf = xcalloc(1, sizeof(*shelf));
+	shelf->tool_name = xstrdup(tool_name);
+	shelf->uid = uid;
+	shelf->next = map_put(&shelves->by_key, key_of(tool_name, uid), shelf);
+	return shelf;
+}
+
+void shelves_drop_empty(struct shelves *shelves, struct shelf *shelf)
+{
+	if (shelf->first)
+		return;
+	uint64_t key = key_of(shelf->tool_name, shelf->uid);
+	struct shelf *head = map_remove(&shelves->by_key, key);
+	for (struct shelf **link = &head; *link; link = &(*link)->next)
+		if (*link == shelf) {
+			*link = shelf->next;
+			break;
+		}
+	if (head)
+		map_put(&shelves->by_key, key, head);
+	free_shelf(shelf);
+}
+
+void shelf_insert(struct shelf *shelf, struct entry *entry)
+{
+	struct entry *before = shelf->last;
+	while (before && before->call.seq > entry->call.seq)
+		before = before->prev;
+	entry->shelf = shelf;
+	entry->prev = before;
+	entry->next = before ? before->next : shelf->first;
+	*(before ? &before->next : &shelf->first) = entry;
+	*(entry->next ? &entry->next->prev : &shelf->last) = entry;
+}
+
+void shelf_remove(struct entry *entry)
+{
+	struct shelf *shelf = entry->shelf;
+	*(entry->prev ? &entry->prev->next : &shelf->first) = entry->next;
+	*(entry->next ? &entry->next->prev : &shelf->last) = entry->prev;
+	entry->next = entry->prev = NULL;
+	entry->shelf = NULL;
+}
+
+static bool same_process(const struct call *a, const struct call *b)
+{
+	return a->chain.count > 0 && b->chain.count > 0 &&
+	       process_equal(&a->chain.links[0], &b->chain.links[0]);
+}
+
+void shelf_supersede(struct entry *entry)
+{
+	for (struct entry *other = entry->prev; other; other = other->prev) {
+		if (!call_state_is_final(other->call.state) ||
+			!same_process(&other->call, &entry->call))
+			continue;
+		/* Those before it have been marked when it finished. */
+		if (other->superseded)
+			return;
+		other->superseded = true;
+	}
+}
+
+struct entry *shelf_surplus(const struct shelf *shelf, size_t keep, int64_t now_ms)
+{
+	if (shelf->finished_count <= keep)
+		return NULL;
+	struct entry *oldest = NULL;
+	for (struct entry *entry = shelf->first; entry; entry = entry->next) {
+		if (!call_state_is_final(entry->call.state))
+			continue;
+		if (entry->superseded)
+			return entry;
+		if (!oldest)
+			oldest = entry;
+	}
+	bool may_go = oldest && (oldest->call.changed_ms < now_ms - SHELF_GRACE_MS ||
+					shelf->finished_count > keep * SHELF_HARD_FACTOR);
+	return may_go ? oldest : NULL;
+}
