@@ -1,6 +1,7 @@
 // A tool host for TypeScript and JavaScript: loads one tool on its first call, runs one call at a
 // time, and stays warm for the next. core/running/wire.h has the protocol.
 
+import "./output.mjs";
 import { connect, flush, send } from "./wire.mjs";
 import { Call } from "./call.mjs";
 import { loadTool, prepareTool } from "./load.mjs";
@@ -119,10 +120,6 @@ process.on("exit", (code) => {
 });
 
 process.argv.length = 1;
-process.exitCode = 0;
-// Made now, so that they count to what is there before a call: their pipes are written at once.
-process.stdout.write("");
-process.stderr.write("");
 home = goHome();
 
 connect({
