@@ -1,5 +1,6 @@
 #include "core/tools/jsnumber.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -8,10 +9,10 @@
 
 #include "core/base/buf.h"
 
-#define DIGITS_MAX 17          /* a double never needs more */
-#define PLAIN_EXPONENT_MAX 21  /* from 1e21 on the exponent is written */
-#define PLAIN_EXPONENT_MIN -6  /* so it is below 1e-6 */
-#define NUMBER_SOURCE_MAX 4096 /* a longer text is not meant as a number */
+#define DIGITS_MAX 17           /* a double never needs more */
+#define PLAIN_EXPONENT_MAX 21   /* from 1e21 on the exponent is written */
+#define PLAIN_EXPONENT_MIN (-6) /* so it is below 1e-6 */
+#define NUMBER_SOURCE_MAX 4096  /* a longer text is not meant as a number */
 
 /* 0.digits times ten to the power of point. */
 struct decimal {
@@ -28,7 +29,6 @@ static void shortest(double number, struct decimal *decimal)
 		if (strtod(text, NULL) >= number && strtod(text, NULL) <= number)
 			break;
 	}
-	decimal->count = 0;
 	const char *at = text;
 	for (; *at != 'e'; at++)
 		if (*at != '.')
@@ -62,10 +62,11 @@ static void render_decimal(struct buf *out, const struct decimal *decimal)
 size_t jsnumber_render(double number, char text[JSNUMBER_TEXT_MAX])
 {
 	auto_buf struct buf out = BUF_INIT(JSNUMBER_TEXT_MAX - 1);
+	assert(isfinite(number));
 	if (fpclassify(number) == FP_ZERO) {
 		buf_putc(&out, '0'); /* -0 too, as JSON.stringify writes it */
 	} else {
-		struct decimal decimal;
+		struct decimal decimal = { .digits = "", .count = 0, .point = 0 };
 		shortest(fabs(number), &decimal);
 		if (number < 0)
 			buf_putc(&out, '-');
