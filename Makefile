@@ -75,7 +75,7 @@ all: $(PROGRAMS) $(CORE_LIB) lib-dir
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-MAKEFLAGS += --no-builtin-rules
+MAKEFLAGS += --no-builtin-rules --no-print-directory
 
 # What `make demo`, `make check` and their parts need first; `make` alone installs nothing.
 DEPS_FIRST := $(if $(filter demo,$(MAKECMDGOALS)),deps-build) \

@@ -3,6 +3,7 @@
 import errno
 import os
 import signal
+import stat
 import subprocess
 import time
 
@@ -145,14 +146,13 @@ def test_no_path_of_the_build_is_needed(work):
 @as_root
 def test_user_without_root_can_mount_for_themselves(work):
     need("fusermount3")
+    if not os.stat("/dev/fuse").st_mode & stat.S_IWOTH:
+        pytest.skip("/dev/fuse is closed to users")
     point = work / "mnt"
     point.mkdir()
     os.chown(point, OTHER_USER, OTHER_USER)
     env = {"HOME": work, "TMPDIR": work, "XDG_RUNTIME_DIR": None}
-    (work / "fuse").mkdir()
     done = run([PEGFS, "mount", point, "--tools", EXAMPLES], uid=OTHER_USER, env=env, cwd=work)
-    if done.status != 0 and "fuse" in done.err and not os.access("/dev/fuse", os.W_OK):
-        pytest.skip("the device is closed to users")
     assert done.status == 0, done.err
     try:
         out = check('echo \'{"name":"Ada"}\' > "$M/hello/call" && cat "$M/hello/result.txt"',
