@@ -1,0 +1,97 @@
+#include <errno.h>
+
+#include "core/tools/mend.h"
+#include "tests/unit/golden.h"
+
+static void assert_mended(const char *text, const char *wanted)
+{
+	auto_buf struct buf out = BUF_INIT(MEND_SIZE_MAX);
+	struct mended mended = MENDED_INIT;
+	int result = mend_yaml(text, strlen(text), &out, &mended);
+	buf_release(&mended.keys);
+	assert_int_equal(result, 0);
+	assert_string_equal(buf_str(&out), wanted);
+}
+
+static void an_entry_that_needs_quotes_gets_them(void **state)
+{
+	(void)state;
+	assert_mended("a: x: y\nb: 1\n", "a: \"x: y\"\nb: 1\n");
+	assert_mended("a: [x] | y\n", "a: \"[x] | y\"\n");
+	assert_mended("a: \"x\" and \\y\n", "a: \"\\\"x\\\" and \\\\y\"\n");
+	assert_mended("'a': *x\n", "'a': \"*x\"\n");
+	assert_mended("größe: a: b\n", "größe: \"a: b\"\n");
+}
+
+static void quotes_around_the_whole_are_taken_off(void **state)
+{
+	(void)state;
+	assert_mended("a: \"C:\\dir\"\n", "a: \"C:\\\\dir\"\n");
+	assert_mended("a: 'x' : 'y'\n", "a: \"'x' : 'y'\"\n");
+}
+
+static void lines_that_go_on_are_joined_and_their_number_stays(void **state)
+{
+	(void)state;
+	assert_mended("a: x: y\n  z\n\n  w\nb: 1\n", "a: \"x: y z\\nw\"\n\n\n\nb: 1\n");
+	assert_mended("a: |\n   x\n  y\nb: 1\n", "a: \"x\\ny\"\n\n\nb: 1\n");
+	assert_mended("a: >-\n   x\n  y\nb: 1\n", "a: \"x y\"\n\n\nb: 1\n");
+}
+
+static void valid_entries_stay_as_they_are(void **state)
+{
+	(void)state;
+	assert_mended("a:   'x' # y\nb:\n- 1\n- 2\nc: d: e\n",
+		"a:   'x' # y\nb:\n- 1\n- 2\nc: \"d: e\"\n");
+}
+
+static void inputs_are_mended_one_by_one(void **state)
+{
+	(void)state;
+	assert_mended("inputs:\n  # note\n  a:\n    type: string\n    description: x: y\n"
+		      "  b:\n    type: number\n",
+		"inputs:\n  # note\n  a:\n    type: string\n    description: \"x: y\"\n"
+		"  b:\n    type: number\n");
+	assert_mended("other:\n  a: x: y\n", "other: \"a: x: y\"\n\n");
+}
+
+static void lines_before_the_first_key_are_dropped(void **state)
+{
+	(void)state;
+	auto_buf struct buf out = BUF_INIT(MEND_SIZE_MAX);
+	struct mended mended = MENDED_INIT;
+	const char text[] = "prose here\n# comment\n\na: x: y\n";
+	assert_int_equal(mend_yaml(text, strlen(text), &out, &mended), 0);
+	assert_string_equal(buf_str(&out), "\n\n\na: \"x: y\"\n");
+	assert_int_equal(mended.dropped, 1);
+	assert_int_equal(mended.count, 1);
+	assert_string_equal(buf_str(&mended.keys), "'a'");
+	buf_release(&mended.keys);
+}
+
+static void text_without_a_key_cannot_be_mended(void **state)
+{
+	(void)state;
+	static const char *const texts[] = { "", "\n", ": no key", "- a\n- b\n", "http://x\n",
+		"a b: c\n" };
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		auto_buf struct buf out = BUF_INIT(MEND_SIZE_MAX);
+		struct mended mended = MENDED_INIT;
+		assert_int_equal(mend_yaml(texts[i], strlen(texts[i]), &out, &mended), -ENOENT);
+		buf_release(&mended.keys);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_entry_that_needs_quotes_gets_them),
+		cmocka_unit_test(quotes_around_the_whole_are_taken_off),
+		cmocka_unit_test(lines_that_go_on_are_joined_and_their_number_stays),
+		cmocka_unit_test(valid_entries_stay_as_they_are),
+		cmocka_unit_test(inputs_are_mended_one_by_one),
+		cmocka_unit_test(lines_before_the_first_key_are_dropped),
+		cmocka_unit_test(text_without_a_key_cannot_be_mended),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
