@@ -175,10 +175,15 @@ $(BUILD)/fuzzers/%: $(BUILD)/obj/tests/fuzz/%.o $(CORE_LIB)
 .PHONY: lib-dir
 lib-dir: $(LIB_DIR)/host.stamp $(LIB_DIR)/node_modules.stamp $(if $(VARIANT),$(BUILD)/lib)
 
-$(LIB_DIR)/host.stamp: $(HOST_FILES)
+# The warden of tool hosts (core/host/warden) is a program of its own, small and free of the core.
+$(LIB_DIR)/host.stamp: $(HOST_FILES) core/running/warden.h
 	@mkdir -p $(LIB_DIR)
 	@rm -rf $(LIB_DIR)/host
 	@cp -r core/host $(LIB_DIR)/host
+	$(call say,CC,core/host/warden/warden.c)
+	@rm $(LIB_DIR)/host/warden/*
+	$(Q)$(CC) $(BASE_FLAGS) $(WARNINGS) $(HARDENING) $(FORTIFY) -O2 $(HARDENING_LINK) \
+		-o $(LIB_DIR)/host/warden/warden core/host/warden/warden.c
 	@touch $@
 
 $(LIB_DIR)/node_modules.stamp: core/host/node/package.json core/host/node/package-lock.json \

@@ -64,6 +64,7 @@ static void copy_config(struct executor *executor, const struct executor_config 
 
 static void find_programs(struct executor *executor)
 {
+	executor->warden = xasprintf("%s/host/warden/warden", executor->config.lib_dir);
 	static const char *const programs[RUNTIMES] = { "node", "python3" };
 	static const char *const scripts[RUNTIMES] = { "node/host.mjs", "python/host.py" };
 	for (size_t i = 0; i < RUNTIMES; i++) {
@@ -82,9 +83,11 @@ struct executor *executor_new(
 	executor->ended_last = &executor->ended;
 	copy_config(executor, config);
 	find_programs(executor);
-	if (access(executor->scripts[RUNTIME_NODE], R_OK) < 0) {
-		fail_errno(why, "cannot read '%s': is pegfs installed completely?",
-			executor->scripts[RUNTIME_NODE]);
+	const char *missing = access(executor->warden, X_OK) < 0 ? executor->warden : NULL;
+	if (access(executor->scripts[RUNTIME_NODE], R_OK) < 0)
+		missing = executor->scripts[RUNTIME_NODE];
+	if (missing) {
+		fail_errno(why, "cannot use '%s': is pegfs installed completely?", missing);
 		executor_free(executor);
 		return NULL;
 	}
@@ -127,6 +130,7 @@ void executor_free(struct executor *executor)
 	for (char **at = executor->env; *at; at++)
 		free(*at);
 	free(executor->env);
+	free(executor->warden);
 	free(executor->lib_dir);
 	free(executor->state_dir);
 	free(executor->shares);

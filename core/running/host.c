@@ -13,6 +13,7 @@
 #include "core/base/auto.h"
 #include "core/base/log.h"
 #include "core/base/xalloc.h"
+#include "core/running/warden.h"
 
 #define READ_STEP ((size_t)64 * 1024) /* bytes taken from one descriptor in one turn */
 #define TAIL_MAX ((size_t)2048)       /* bytes of output that are kept for a crash's text */
@@ -30,7 +31,8 @@ struct host {
 	bool booted;
 	struct spawn_child child; /* its descriptors are owned */
 	struct loop_child *watch;
-	struct loop_fd *socket_entry, *output_entry;
+	struct loop_fd *socket_entry, *output_entry, *control_entry;
+	bool rested, swept; /* in HOST_SETTLING: what the host and what the warden has found */
 	struct loop_timer kill_timer;  /* after a dismissal */
 	struct loop_timer flood_timer; /* output is paused */
 	struct wire_reader reader;
@@ -40,7 +42,8 @@ struct host {
 	size_t output_left; /* bytes of this call's output that are still handed on */
 	size_t output_max;
 	unsigned grace_ms;
-	int wait_status;   /* valid in HOST_GONE */
+	bool ended;        /* the warden has told wait_status */
+	int wait_status;   /* as from waitpid(2) */
 	struct fail fault; /* what was wrong with its messages */
 	char tail[TAIL_MAX];
 	size_t tail_len;
@@ -208,6 +211,34 @@ static void on_fault(struct host *host, const struct fail *why)
 	host_signal(host, SIGKILL);
 }
 
+/* Both have answered: the host is as it was before the call. */
+static void check_settled(struct host *host)
+{
+	if (host->state != HOST_SETTLING || !host->rested || !host->swept)
+		return;
+	post(host, HOST_ON_CLEAN);
+	host->events->on_idle(host->arg);
+}
+
+static void order(struct host *host, enum warden_order_type type, int signal)
+{
+	struct warden_order record = { .type = (int)type, .signal = signal };
+	/* Where it cannot be sent, the warden is gone, and the host with it. */
+	if (send(host->child.control_fd, &record, sizeof(record), MSG_NOSIGNAL | MSG_DONTWAIT) <
+			0 &&
+		errno != EPIPE && errno != ECONNRESET)
+		log_errno(LOG_LEVEL_ERROR, "cannot reach the warden of host %d",
+			(int)host->child.pid);
+}
+
+/* The call has ended, and so does what it started. */
+static void settle(struct host *host)
+{
+	post(host, HOST_ON_ANSWER);
+	host->rested = host->swept = false;
+	order(host, WARDEN_SWEEP, 0);
+}
+
 static void on_message(struct host *host, const struct wire_message *message)
 {
 	switch (message->type) {
@@ -225,8 +256,8 @@ static void on_message(struct host *host, const struct wire_message *message)
 			host_dismiss(host);
 			break;
 		}
-		post(host, HOST_ON_CLEAN);
-		host->events->on_idle(host->arg);
+		host->rested = true;
+		check_settled(host);
 		break;
 	case WIRE_STALE:
 		host->events->on_message(host->arg, message);
@@ -235,7 +266,7 @@ static void on_message(struct host *host, const struct wire_message *message)
 	case WIRE_RESULT:
 	case WIRE_FAILED:
 		host_drain_output(host);
-		post(host, HOST_ON_ANSWER);
+		settle(host);
 		host->events->on_message(host->arg, message);
 		break;
 	case WIRE_STARTED:
@@ -292,15 +323,41 @@ static void on_socket_event(void *arg, uint32_t events)
 		send_queued(host);
 }
 
-/* ---- the process */
+/* ---- the warden */
 
+static void read_control(struct host *host)
+{
+	struct warden_report report;
+	while (recv(host->child.control_fd, &report, sizeof(report), MSG_DONTWAIT) ==
+		(ssize_t)sizeof(report)) {
+		if (report.type == WARDEN_ENDED) {
+			host->ended = true;
+			host->wait_status = report.status;
+		} else if (report.type == WARDEN_SWEPT) {
+			host->swept = true;
+		}
+	}
+}
+
+static void on_control_event(void *arg, uint32_t events)
+{
+	struct host *host = arg;
+	read_control(host);
+	/* The warden's exit follows, and is what counts. */
+	if (events & (EPOLLHUP | EPOLLERR))
+		loop_remove_fd(&host->control_entry);
+	check_settled(host);
+}
+
+/* The warden ends last, after the host and all that it started. */
 static void on_exit_event(void *arg, pid_t pid, int status)
 {
 	struct host *host = arg;
 	(void)pid;
+	(void)status;
 	host->watch = NULL;
-	host->wait_status = status;
-	host_signal(host, SIGKILL); /* what it left in its process group */
+	read_control(host);
+	loop_remove_fd(&host->control_entry);
 	/* Its last words are still in the socket and in the pipe; more than this is no last word. */
 	for (size_t left = host->reader.bytes.max; left > READ_STEP && read_socket(host);)
 		left -= READ_STEP;
@@ -324,7 +381,10 @@ static int watch(struct host *host, struct fail *why)
 		loop_add_fd(host->loop, host->child.socket_fd, EPOLLIN, on_socket_event, host, why);
 	host->output_entry =
 		loop_add_fd(host->loop, host->child.output_fd, EPOLLIN, on_output_event, host, why);
-	host->watch = loop_watch_child(host->loop, host->child.pid, on_exit_event, host, why);
+	host->control_entry = loop_add_fd(
+		host->loop, host->child.control_fd, EPOLLIN, on_control_event, host, why);
+	host->watch =
+		loop_watch_child(host->loop, host->child.warden_pid, on_exit_event, host, why);
 	return why->code;
 }
 
@@ -354,13 +414,13 @@ void host_free(struct host *host)
 {
 	if (!host)
 		return;
-	if (host->child.pid > 0 && host->state != HOST_GONE) {
-		host_signal(host, SIGKILL);
-		/* Killed, so this waits for the kernel alone. */
-		while (waitpid(host->child.pid, NULL, 0) < 0 && errno == EINTR)
-			continue;
-	}
 	loop_unwatch_child(&host->watch);
+	loop_remove_fd(&host->control_entry);
+	auto_close_fd(&host->child.control_fd); /* at which the warden ends everything */
+	/* It looks for processes and kills them: some milliseconds. */
+	while (host->child.warden_pid > 0 && host->state != HOST_GONE &&
+		waitpid(host->child.warden_pid, NULL, 0) < 0 && errno == EINTR)
+		continue;
 	loop_remove_fd(&host->socket_entry);
 	loop_remove_fd(&host->output_entry);
 	loop_cancel_timer(&host->kill_timer);
@@ -408,9 +468,8 @@ void host_abort(struct host *host, const char *id, const char *reason)
 
 void host_signal(struct host *host, int signal)
 {
-	if (host->state != HOST_GONE && kill(-host->child.pid, signal) < 0 && errno != ESRCH)
-		log_errno(LOG_LEVEL_ERROR, "cannot send signal %d to host %d", signal,
-			(int)host->child.pid);
+	if (host->state != HOST_GONE)
+		order(host, WARDEN_SIGNAL, signal);
 }
 
 void host_dismiss(struct host *host)
@@ -440,6 +499,8 @@ void host_describe_end(const struct host *host, struct buf *out)
 	int status = host->wait_status;
 	if (host->fault.code < 0)
 		buf_printf(out, "The tool's process was stopped: %s", host->fault.text);
+	else if (!host->ended)
+		buf_puts(out, "The tool's process was lost: its warden was killed");
 	else if (WIFSIGNALED(status))
 		buf_printf(out, "The tool's process was ended by signal %d (%s) before it answered",
 			WTERMSIG(status), strsignal(WTERMSIG(status)));

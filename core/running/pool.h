@@ -53,6 +53,7 @@ struct executor {
 	char *lib_dir, *state_dir, **env; /* owned */
 	char *programs[RUNTIMES];         /* owned; node, python3; NULL where not installed */
 	char *scripts[RUNTIMES];          /* owned; below lib_dir */
+	char *warden;                     /* owned; below lib_dir */
 	struct pool *pools;               /* owned */
 	struct worker *workers;           /* owned */
 	struct share *shares;             /* owned; of each uid that has jobs */

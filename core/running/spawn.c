@@ -18,6 +18,7 @@
 #include "core/base/auto.h"
 #include "core/base/io.h"
 #include "core/base/xalloc.h"
+#include "core/running/warden.h"
 
 #define USUAL_PATH "/usr/local/bin:/usr/bin:/bin"
 
@@ -25,10 +26,23 @@
 #define ASIDE_FD 10 /* descriptors are first moved here and above, out of each other's way */
 #define SIGNAL_MAX 64
 
-/* What the child was doing when it failed; sent through the report pipe with its errno. */
-enum step { STEP_DESCRIPTORS, STEP_SESSION, STEP_LIMITS, STEP_IDENTITY, STEP_PARENT, STEP_EXEC };
+/*
+ * What a child was doing when it failed; sent through the report pipe with its errno. STEP_FORKED is
+ * no failure: it comes with the host's pid.
+ */
+enum step {
+	STEP_FORKED,
+	STEP_WARDEN,
+	STEP_DESCRIPTORS,
+	STEP_SESSION,
+	STEP_LIMITS,
+	STEP_IDENTITY,
+	STEP_PARENT,
+	STEP_EXEC,
+};
 
 static const char *const step_texts[] = {
+	[STEP_WARDEN] = "cannot start its warden",
 	[STEP_DESCRIPTORS] = "cannot set up descriptors",
 	[STEP_SESSION] = "cannot start a session",
 	[STEP_LIMITS] = "cannot set limits",
@@ -39,15 +53,15 @@ static const char *const step_texts[] = {
 
 struct report {
 	int step;
-	int error;
+	int value; /* an errno, or a pid */
 };
 
 /* All that the child needs, made before fork. */
 struct plan {
 	const struct spawn_request *request;
-	pid_t parent;
+	pid_t warden; /* set between the forks */
 	bool switch_identity;
-	int null_fd, output_fd, socket_fd, report_fd;
+	int null_fd, output_fd, socket_fd, control_fd, report_fd;
 	struct rlimit files, processes, memory; /* rlim_max 0: leave alone */
 };
 
@@ -63,22 +77,24 @@ int spawn_check_identity(const struct identity *who, struct fail *why)
 
 /* ---- the child: async-signal-safe calls only, between fork and exec */
 
-static int set_descriptors(struct plan *plan)
+/*
+ * Makes the descriptor table 0 = null, 1 and 2 = out, 3 = socket, 4 = the report pipe until exec.
+ * They are moved aside first: each may lie where another is to go.
+ */
+static int set_descriptors(struct plan *plan, int out_fd, int socket_fd)
 {
-	int *sources[] = { &plan->null_fd, &plan->output_fd, &plan->socket_fd, &plan->report_fd };
+	int sources[] = { plan->report_fd, plan->null_fd, out_fd, out_fd, socket_fd };
+	static const int targets[] = { REPORT_FD, 0, 1, 2, SPAWN_SOCKET_FD };
 	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
-		int moved = fcntl(*sources[i], F_DUPFD_CLOEXEC, ASIDE_FD);
-		if (moved < 0)
+		sources[i] = fcntl(sources[i], F_DUPFD_CLOEXEC, ASIDE_FD);
+		if (sources[i] < 0)
 			return -1;
-		*sources[i] = moved;
 	}
 	/* The report pipe first, so that the failure of a later step still finds it. */
-	if (dup3(plan->report_fd, REPORT_FD, O_CLOEXEC) < 0)
-		return -1;
+	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
+		if (dup3(sources[i], targets[i], i == 0 ? O_CLOEXEC : 0) < 0)
+			return -1;
 	plan->report_fd = REPORT_FD;
-	if (dup2(plan->null_fd, 0) < 0 || dup2(plan->output_fd, 1) < 0 ||
-		dup2(plan->output_fd, 2) < 0 || dup2(plan->socket_fd, SPAWN_SOCKET_FD) < 0)
-		return -1;
 	return (int)syscall(SYS_close_range, REPORT_FD + 1, ~0U, 0);
 }
 
@@ -125,7 +141,7 @@ static int tie_to_parent(const struct plan *plan)
 {
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		return -1;
-	if (getppid() == plan->parent)
+	if (getppid() == plan->warden)
 		return 0;
 	errno = ESRCH;
 	return -1;
@@ -141,10 +157,10 @@ static int exec_program(const struct spawn_request *request)
 	return execve(request->argv[0], argv.wanted, env.wanted);
 }
 
-static _Noreturn void run_child(struct plan *plan)
+static _Noreturn void run_host(struct plan *plan)
 {
 	struct report report = { .step = STEP_DESCRIPTORS };
-	if (set_descriptors(plan) < 0)
+	if (set_descriptors(plan, plan->output_fd, plan->socket_fd) < 0)
 		goto failed;
 	report.step = STEP_SESSION;
 	if (setsid() < 0)
@@ -167,7 +183,51 @@ static _Noreturn void run_child(struct plan *plan)
 	reset_signals();
 	exec_program(plan->request);
 failed:
-	report.error = errno;
+	report.value = errno;
+	if (write(plan->report_fd, &report, sizeof(report)) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+/* Digits of pid at the end of text; returns where they begin. snprintf is not async-signal-safe. */
+static char *put_pid(char *text, size_t size, pid_t pid)
+{
+	char *at = text + size - 1;
+	*at = '\0';
+	for (; pid > 0; pid /= 10)
+		*--at = (char)('0' + pid % 10);
+	return at;
+}
+
+static int fork_host(struct plan *plan)
+{
+	/* Set before there is anybody whose children could be missed; execve(2) keeps it. */
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || setsid() < 0)
+		return -1;
+	plan->warden = getpid();
+	pid_t pid = fork();
+	if (pid == 0)
+		run_host(plan);
+	return pid;
+}
+
+static _Noreturn void run_warden(struct plan *plan)
+{
+	struct report report = { .step = STEP_FORKED, .value = fork_host(plan) };
+	pid_t host = report.value;
+	char digits[16];
+	const char *const argv[] = { plan->request->warden, put_pid(digits, sizeof(digits), host),
+		NULL };
+	static const char *const env[] = { NULL };
+	struct spawn_request warden = { .argv = argv, .env = env };
+	if (host > 0 && write(plan->report_fd, &report, sizeof(report)) == sizeof(report) &&
+		set_descriptors(plan, plan->null_fd, plan->control_fd) == 0 && chdir("/") == 0) {
+		reset_signals();
+		exec_program(&warden);
+	}
+	report = (struct report){ .step = STEP_WARDEN, .value = errno };
+	if (host > 0)
+		kill(host, SIGKILL);
 	if (write(plan->report_fd, &report, sizeof(report)) < 0)
 		_exit(126);
 	_exit(127);
@@ -198,81 +258,121 @@ static int plan_limits(const struct spawn_request *request, struct plan *plan, s
 }
 
 /* fork(2) with all signals blocked, so that no handler of ours runs in the child. */
-static pid_t fork_child(struct plan *plan)
+static pid_t fork_warden(struct plan *plan)
 {
 	sigset_t all, before;
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
-	plan->parent = getpid();
 	pid_t pid = fork();
 	if (pid == 0)
-		run_child(plan);
+		run_warden(plan);
 	int error = errno;
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	errno = error;
 	return pid;
 }
 
-/* Waits until exec closed the pipe, or for the report of what failed before it. */
-static int await_exec(int report_fd, pid_t pid, const char *program, struct fail *why)
+/* Reads until both children have executed their programs. The host's pid, or *why. */
+static pid_t await_exec(int report_fd, const char *program, struct fail *why)
 {
-	struct report report = { .step = STEP_EXEC };
-	ssize_t got;
-	do {
-		got = read(report_fd, &report, sizeof(report));
-	} while (got < 0 && errno == EINTR);
-	if (got == 0)
-		return 0;
-	int error = got == (ssize_t)sizeof(report) ? report.error : EIO;
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		continue;
-	return fail_set(why, -error, "cannot start '%s': %s: %s", program, step_texts[report.step],
-		strerror(error));
+	pid_t pid = -1;
+	for (;;) {
+		struct report report;
+		ssize_t got = read(report_fd, &report, sizeof(report));
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got != (ssize_t)sizeof(report))
+			break;
+		if (report.step == STEP_FORKED)
+			pid = report.value;
+		else
+			fail_set(why, -report.value, "cannot start '%s': %s: %s", program,
+				step_texts[report.step], strerror(report.value));
+	}
+	if (pid < 0)
+		fail_set(why, -EIO, "cannot start '%s': its warden ended", program);
+	return pid;
+}
+
+/* Both ends of what the child talks through; close-on-exec, ours non-blocking. */
+struct channels {
+	int near[3], far[3]; /* socket, control, output */
+};
+
+static int open_channels(struct channels *channels, struct fail *why)
+{
+	static const int types[] = { SOCK_STREAM, SOCK_SEQPACKET };
+	int pair[2];
+	for (size_t i = 0; i < 3; i++) {
+		int failed = i < 2 ? socketpair(AF_UNIX, types[i] | SOCK_CLOEXEC, 0, pair)
+				   : pipe2(pair, O_CLOEXEC);
+		if (failed < 0)
+			return fail_errno(why, "cannot open a channel to a process");
+		channels->near[i] = pair[0];
+		channels->far[i] = pair[1];
+		if (io_set_nonblock(pair[0], true) < 0)
+			return fail_set(why, -EIO, "cannot make a channel non-blocking");
+	}
+	return 0;
+}
+
+static void close_channels(int fds[3])
+{
+	for (size_t i = 0; i < 3; i++)
+		auto_close_fd(&fds[i]);
+}
+
+static int start(const struct spawn_request *request, struct channels *channels,
+	struct spawn_child *child, struct fail *why)
+{
+	struct plan plan = { .request = request,
+		.switch_identity = geteuid() == 0,
+		.socket_fd = channels->far[0],
+		.control_fd = channels->far[1],
+		.output_fd = channels->far[2] };
+	if (plan_limits(request, &plan, why) < 0)
+		return why->code;
+	/* /dev/stdout in the child opens the pipe by its inode, which is ours. */
+	if (plan.switch_identity &&
+		fchown(plan.output_fd, request->who->uid, request->who->gid) < 0)
+		return fail_errno(why, "cannot give a pipe to uid %u", (unsigned)request->who->uid);
+	auto_close int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null_fd < 0)
+		return fail_errno(why, "cannot open /dev/null");
+	int report[2];
+	if (pipe2(report, O_CLOEXEC) < 0)
+		return fail_errno(why, "cannot open a pipe");
+	auto_close int report_fd = report[0];
+	plan.null_fd = null_fd;
+	plan.report_fd = report[1];
+	child->warden_pid = fork_warden(&plan);
+	int error = errno;
+	close(report[1]);
+	if (child->warden_pid < 0)
+		return fail_set(
+			why, -error, "cannot fork for '%s': %s", request->argv[0], strerror(error));
+	child->pid = await_exec(report_fd, request->argv[0], why);
+	return why->code;
 }
 
 int spawn_child(const struct spawn_request *request, struct spawn_child *child, struct fail *why)
 {
-	if (spawn_check_identity(request->who, why) < 0)
-		return why->code;
-	struct plan plan = { .request = request, .switch_identity = geteuid() == 0 };
-	if (plan_limits(request, &plan, why) < 0)
-		return why->code;
-
-	int pair[2], output[2], report[2];
-	auto_close int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	if (null_fd < 0)
-		return fail_errno(why, "cannot open /dev/null");
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-		return fail_errno(why, "cannot create a socket for '%s'", request->argv[0]);
-	auto_close int near_fd = pair[0], far_fd = pair[1];
-	if (pipe2(output, O_CLOEXEC) < 0)
-		return fail_errno(why, "cannot create a pipe for '%s'", request->argv[0]);
-	auto_close int output_fd = output[0], write_fd = output[1];
-	if (pipe2(report, O_CLOEXEC) < 0)
-		return fail_errno(why, "cannot create a pipe for '%s'", request->argv[0]);
-	auto_close int report_fd = report[0], report_far_fd = report[1];
-	if (io_set_nonblock(near_fd, true) < 0 || io_set_nonblock(output_fd, true) < 0)
-		return fail_set(why, -EIO, "cannot make the descriptors of '%s' non-blocking",
-			request->argv[0]);
-
-	/* /dev/stdout in the child opens the pipe by its inode, which is ours. */
-	if (plan.switch_identity && fchown(write_fd, request->who->uid, request->who->gid) < 0)
-		return fail_errno(why, "cannot give a pipe to uid %u", (unsigned)request->who->uid);
-
-	plan.null_fd = null_fd;
-	plan.output_fd = write_fd;
-	plan.socket_fd = far_fd;
-	plan.report_fd = report_far_fd;
-	pid_t pid = fork_child(&plan);
-	if (pid < 0)
-		return fail_errno(why, "cannot fork for '%s'", request->argv[0]);
-	close(take_fd(&report_far_fd));
-	if (await_exec(report_fd, pid, request->argv[0], why) < 0)
-		return why->code;
-	*child = (struct spawn_child){
-		.pid = pid, .socket_fd = take_fd(&near_fd), .output_fd = take_fd(&output_fd)
-	};
-	return 0;
+	struct channels channels = { .near = { -1, -1, -1 }, .far = { -1, -1, -1 } };
+	*child = (struct spawn_child)SPAWN_CHILD_INIT;
+	if (spawn_check_identity(request->who, why) == 0 && open_channels(&channels, why) == 0)
+		start(request, &channels, child, why);
+	close_channels(channels.far);
+	if (why->code == 0) {
+		child->socket_fd = channels.near[0];
+		child->control_fd = channels.near[1];
+		child->output_fd = channels.near[2];
+		return 0;
+	}
+	close_channels(channels.near); /* at which a warden that runs ends */
+	while (child->warden_pid > 0 && waitpid(child->warden_pid, NULL, 0) < 0 && errno == EINTR)
+		continue;
+	*child = (struct spawn_child)SPAWN_CHILD_INIT;
+	return why->code;
 }
 
 /* ---- environment */

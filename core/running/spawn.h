@@ -1,10 +1,13 @@
 /*
- * Starts one process: a flat request in, a pid, a socket and a pipe out. Nothing here relies on what
- * else this process is, so that the function can move into a supervisor.
+ * Starts one process under a warden: a flat request in; a pid, a socket, a pipe and the warden's
+ * control socket out. Nothing here relies on what else this process is, so that the function can
+ * move into a supervisor.
  *
  * The child has descriptor 0 = /dev/null, 1 and 2 = the output pipe, 3 = its end of a stream socket
  * and no other; a session and process group of its own; default signals, none blocked; no way to
- * gain rights (no_new_privs); no core files; and it dies with the process that started it.
+ * gain rights (no_new_privs); no core files. The warden (core/host/warden/warden.c) is its parent.
+ * It ends the child and whatever the child has started when it is told to, or when nobody holds the
+ * control socket any more; and the child dies with the warden.
  */
 #ifndef PEGFS_RUNNING_SPAWN_H
 #define PEGFS_RUNNING_SPAWN_H
@@ -21,6 +24,7 @@
 struct spawn_request {
 	const char *const *argv; /* argv[0] is a path; NULL-terminated */
 	const char *const *env;  /* NAME=VALUE, NULL-terminated: all that the child gets */
+	const char *warden;      /* the path of the warden's program */
 	const struct identity *who;
 	uint64_t files_max;     /* RLIMIT_NOFILE; 0: as here */
 	uint64_t processes_max; /* RLIMIT_NPROC; 0: as here */
@@ -29,14 +33,16 @@ struct spawn_request {
 
 /* The descriptors are close-on-exec, non-blocking and the caller's; -1 where not held. */
 struct spawn_child {
-	pid_t pid; /* also its process group and session; the caller reaps it */
+	pid_t pid;        /* also its process group and session; the warden reaps it */
+	pid_t warden_pid; /* the caller reaps it */
 	int socket_fd;
-	int output_fd; /* read end; both ends of 1 and 2 */
+	int output_fd;  /* read end of 1 and 2 */
+	int control_fd; /* struct warden_order out, struct warden_report in (warden.h) */
 };
 
 #define SPAWN_CHILD_INIT                                                                           \
 	{                                                                                          \
-		.pid = -1, .socket_fd = -1, .output_fd = -1                                        \
+		.pid = -1, .warden_pid = -1, .socket_fd = -1, .output_fd = -1, .control_fd = -1    \
 	}
 
 /*

@@ -218,6 +218,7 @@ struct worker *worker_start(struct executor *executor, const struct identity *wh
 		.arg = worker,
 		.spawn = { .argv = argv,
 			.env = config->env,
+			.warden = executor->warden,
 			.who = who,
 			.files_max = config->files_max,
 			.memory_max = config->memory_max },

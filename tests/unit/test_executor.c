@@ -637,6 +637,42 @@ static void t7_a_tool_that_ignores_the_signal_is_ended(void **state)
 	}
 }
 
+static pid_t read_pid(const char *path)
+{
+	auto_buf struct buf text = BUF_INIT(100);
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(io_read_all(fd, &text), 0);
+	return (pid_t)strtol(buf_str(&text), NULL, 10);
+}
+
+static void t7_grandchildren_in_sessions_of_their_own_are_ended_too(void **state)
+{
+	struct world *world = *state;
+	auto_outcome struct outcome outcome;
+	auto_free char *path = xasprintf("%s/grandchild", world->dir);
+	auto_free char *params =
+		xasprintf("{\"ms\":60000,\"how\":\"family\",\"file\":\"%s\"}", path);
+	call_and_cancel(world, &outcome, params);
+	assert_gone(outcome.pid);
+	assert_gone(read_pid(path));
+}
+
+static void t7_what_a_finished_call_left_running_is_ended(void **state)
+{
+	struct world *world = *state;
+	auto_outcome struct outcome first, second;
+	auto_free char *path = xasprintf("%s/left", world->dir);
+	auto_free char *params = xasprintf("{\"ms\":300,\"how\":\"family\",\"file\":\"%s\"}", path);
+	call(world, &first, "slow", params);
+	assert_int_equal(first.end, JOB_DONE);
+	pass_time(world, 300);
+	assert_gone(read_pid(path));
+	/* The host itself has nothing left in it, and takes the next call. */
+	call(world, &second, "slow", "{\"ms\":1}");
+	assert_int_equal(first.pid, second.pid);
+}
+
 static void t7_a_waiting_job_is_cancelled_at_once(void **state)
 {
 	auto_outcome struct outcome outcome;
@@ -972,6 +1008,8 @@ int main(void)
 		cmocka_unit_test(t13_a_failing_call_runs_once),
 		cmocka_unit_test(r41_cancelling_fires_the_signal),
 		cmocka_unit_test(t7_a_tool_that_ignores_the_signal_is_ended),
+		cmocka_unit_test(t7_grandchildren_in_sessions_of_their_own_are_ended_too),
+		cmocka_unit_test(t7_what_a_finished_call_left_running_is_ended),
 		cmocka_unit_test(t7_a_waiting_job_is_cancelled_at_once),
 		cmocka_unit_test(r41_a_job_times_out),
 		cmocka_unit_test(r97_a_host_stays_warm_and_begins_each_call_alike),

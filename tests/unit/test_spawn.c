@@ -13,12 +13,34 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/base/auto.h"
 #include "core/base/io.h"
 #include "core/running/spawn.h"
+#include "core/running/warden.h"
+
+static const char *warden(void)
+{
+	static char path[4096];
+	snprintf(path, sizeof(path), "%s/host/warden/warden", getenv("PEGFS_LIB_DIR"));
+	return path;
+}
+
+/* Tells the warden nothing more, waits for it, and returns how the child ended. */
+static int finish(struct spawn_child *child)
+{
+	assert_int_equal(waitpid(child->warden_pid, NULL, 0), child->warden_pid);
+	struct warden_report report = { .type = -1 };
+	assert_int_equal(recv(child->control_fd, &report, sizeof(report), 0), sizeof(report));
+	assert_int_equal(report.type, WARDEN_ENDED);
+	close(child->socket_fd);
+	close(child->output_fd);
+	close(child->control_fd);
+	return report.status;
+}
 
 static const char *const env[] = { "PATH=/usr/bin:/bin", "ONLY=this", NULL };
 
@@ -28,17 +50,17 @@ static void run(const struct identity *who, const char *script, struct buf *out,
 	const char *argv[] = { "/bin/sh", "-c", script, NULL };
 	struct identity self;
 	identity_self(&self);
-	struct spawn_request request = {
-		.argv = argv, .env = env, .who = who ? who : &self, .files_max = 100
-	};
+	struct spawn_request request = { .argv = argv,
+		.env = env,
+		.warden = warden(),
+		.who = who ? who : &self,
+		.files_max = 100 };
 	struct spawn_child child = SPAWN_CHILD_INIT;
 	struct fail why = FAIL_INIT;
 	assert_int_equal(spawn_child(&request, &child, &why), 0);
 	assert_int_equal(io_set_nonblock(child.output_fd, false), 0);
 	assert_int_equal(io_read_all(child.output_fd, out), 0);
-	assert_int_equal(waitpid(child.pid, status, 0), child.pid);
-	close(child.socket_fd);
-	close(child.output_fd);
+	*status = finish(&child);
 }
 
 static void assert_output(const char *script, const char *expected)
@@ -126,7 +148,9 @@ static void a_program_that_is_missing_is_told(void **state)
 	const char *argv[] = { "/nowhere/at all", NULL };
 	struct identity self;
 	identity_self(&self);
-	struct spawn_request request = { .argv = argv, .env = env, .who = &self };
+	struct spawn_request request = {
+		.argv = argv, .env = env, .warden = warden(), .who = &self
+	};
 	struct spawn_child child = SPAWN_CHILD_INIT;
 	struct fail why = FAIL_INIT;
 	assert_int_equal(spawn_child(&request, &child, &why), -ENOENT);
@@ -134,6 +158,128 @@ static void a_program_that_is_missing_is_told(void **state)
 				      "No such file or directory");
 	assert_int_equal(child.pid, -1);
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+}
+
+/* Whether a process runs; one that has ended and waits to be looked at does not. */
+static bool runs(pid_t pid)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+	auto_buf struct buf command = BUF_INIT(10000);
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd >= 0 && io_read_all(fd, &command) == 0 && command.len > 0;
+}
+
+static void assert_ends(pid_t pid)
+{
+	for (int i = 0; i < 200 && runs(pid); i++)
+		usleep(10000);
+	assert_false(runs(pid));
+}
+
+static void start_shell(struct spawn_child *child, const char *script)
+{
+	const char *argv[] = { "/bin/sh", "-c", script, NULL };
+	struct identity self;
+	identity_self(&self);
+	struct spawn_request request = {
+		.argv = argv, .env = env, .warden = warden(), .who = &self
+	};
+	struct fail why = FAIL_INIT;
+	assert_int_equal(spawn_child(&request, child, &why), 0);
+	assert_int_equal(io_set_nonblock(child->output_fd, false), 0);
+}
+
+/* Reads a line with a pid that the child prints. */
+static pid_t read_pid(const struct spawn_child *child)
+{
+	char text[32] = "";
+	for (size_t at = 0; at + 1 < sizeof(text) && !strchr(text, '\n'); at++)
+		assert_int_equal(read(child->output_fd, text + at, 1), 1);
+	return (pid_t)strtol(text, NULL, 10);
+}
+
+/* A shell with a grandchild that has left its session, its parent and its output. */
+#define FAMILY "(setsid sh -c 'echo $$; exec sleep 60 >/dev/null 2>&1' &) ; "
+
+static void t7_what_has_left_the_session_is_swept(void **state)
+{
+	(void)state;
+	struct spawn_child child;
+	start_shell(&child, FAMILY "read x <&3; exit 7");
+	pid_t grandchild = read_pid(&child);
+	for (int i = 0; i < 200 && !runs(grandchild); i++) /* execve(2) is under way */
+		usleep(10000);
+	assert_true(runs(grandchild));
+	struct warden_order order = { .type = WARDEN_SWEEP };
+	send(child.control_fd, &order, sizeof(order), 0);
+	struct warden_report report;
+	io_set_nonblock(child.control_fd, false);
+	assert_int_equal(recv(child.control_fd, &report, sizeof(report), 0), sizeof(report));
+	assert_int_equal(report.type, WARDEN_SWEPT);
+	assert_int_equal(report.count, 1);
+	assert_false(runs(grandchild));
+	assert_true(runs(child.pid));
+	assert_int_equal(write(child.socket_fd, "x\n", 2), 2);
+	assert_int_equal(WEXITSTATUS(finish(&child)), 7);
+}
+
+static void t7_what_is_left_at_the_end_is_killed(void **state)
+{
+	(void)state;
+	struct spawn_child child;
+	start_shell(&child, FAMILY FAMILY "read x <&3; exit 3");
+	pid_t first = read_pid(&child), second = read_pid(&child);
+	assert_int_equal(write(child.socket_fd, "x\n", 2), 2);
+	assert_int_equal(WEXITSTATUS(finish(&child)), 3);
+	assert_false(runs(first) || runs(second));
+}
+
+static void t7_a_signal_reaches_all(void **state)
+{
+	(void)state;
+	struct spawn_child child;
+	start_shell(&child,
+		"(setsid sh -c \"trap 'echo TERM' TERM; echo \\$\\$; sleep 60 & wait\" &);"
+		"trap 'echo 11' TERM; read x <&3; wait; sleep 60 & wait");
+	read_pid(&child);
+	struct warden_order order = { .type = WARDEN_SIGNAL, .signal = SIGTERM };
+	send(child.control_fd, &order, sizeof(order), 0);
+	usleep(200000);
+	order.signal = SIGKILL;
+	send(child.control_fd, &order, sizeof(order), 0);
+	auto_buf struct buf out = BUF_INIT(1000);
+	assert_int_equal(io_read_all(child.output_fd, &out), 0);
+	assert_non_null(strstr(buf_str(&out), "TERM"));
+	assert_non_null(strstr(buf_str(&out), "11"));
+	assert_int_equal(WTERMSIG(finish(&child)), SIGKILL);
+}
+
+static void t7_all_ends_when_nobody_is_in_charge(void **state)
+{
+	(void)state;
+	struct spawn_child child;
+	start_shell(&child, FAMILY "sleep 60");
+	pid_t grandchild = read_pid(&child);
+	close(child.control_fd);
+	assert_int_equal(waitpid(child.warden_pid, NULL, 0), child.warden_pid);
+	assert_false(runs(grandchild) || runs(child.pid));
+	close(child.socket_fd);
+	close(child.output_fd);
+}
+
+static void t7_the_child_dies_with_its_warden(void **state)
+{
+	(void)state;
+	struct spawn_child child;
+	start_shell(&child, "echo $$; sleep 60");
+	read_pid(&child);
+	kill(child.warden_pid, SIGKILL);
+	assert_int_equal(waitpid(child.warden_pid, NULL, 0), child.warden_pid);
+	assert_ends(child.pid);
+	close(child.socket_fd);
+	close(child.output_fd);
+	close(child.control_fd);
 }
 
 static void the_child_dies_with_its_parent(void **state)
@@ -146,7 +292,9 @@ static void the_child_dies_with_its_parent(void **state)
 		const char *argv[] = { "/bin/sleep", "60", NULL };
 		struct identity self;
 		identity_self(&self);
-		struct spawn_request request = { .argv = argv, .env = env, .who = &self };
+		struct spawn_request request = {
+			.argv = argv, .env = env, .warden = warden(), .who = &self
+		};
 		struct spawn_child child = SPAWN_CHILD_INIT;
 		struct fail why = FAIL_INIT;
 		spawn_child(&request, &child, &why);
@@ -157,16 +305,7 @@ static void the_child_dies_with_its_parent(void **state)
 	waitpid(middle, NULL, 0);
 	close(report[0]);
 	close(report[1]);
-	for (int i = 0; i < 200; i++) {
-		char path[64];
-		snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
-		auto_buf struct buf command = BUF_INIT(1000);
-		auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-		if (fd < 0 || io_read_all(fd, &command) < 0 || command.len == 0)
-			return; /* gone, or a zombie that its new parent will reap */
-		usleep(10000);
-	}
-	fail_msg("process %d still runs", (int)pid);
+	assert_ends(pid);
 }
 
 static void programs_are_found_by_path(void **state)
@@ -191,6 +330,11 @@ int main(void)
 		cmocka_unit_test(the_child_has_its_environment_and_limits),
 		cmocka_unit_test(r39_root_gives_up_all_its_rights),
 		cmocka_unit_test(a_program_that_is_missing_is_told),
+		cmocka_unit_test(t7_what_has_left_the_session_is_swept),
+		cmocka_unit_test(t7_what_is_left_at_the_end_is_killed),
+		cmocka_unit_test(t7_a_signal_reaches_all),
+		cmocka_unit_test(t7_all_ends_when_nobody_is_in_charge),
+		cmocka_unit_test(t7_the_child_dies_with_its_warden),
 		cmocka_unit_test(the_child_dies_with_its_parent),
 		cmocka_unit_test(programs_are_found_by_path),
 	};

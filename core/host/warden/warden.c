@@ -1,0 +1,266 @@
+/*
+ * The warden of one tool host: its parent, and the parent of everything it starts.
+ *
+ *     warden PID       PID is a child already; descriptor 3 is the control socket
+ *
+ * Whatever a tool's process forks, in a session of its own or not, becomes the warden's child when
+ * its parent ends (PR_SET_CHILD_SUBREAPER, set before this program was executed): so nothing that a
+ * call started can hide from the end of the call. As a process of its own, the warden outlives a
+ * tool that crashes, runs as pegfs does and not as the tool does (where pegfs is root, the tool can
+ * neither signal nor trace it), and needs no particular parent: who holds the other end of the
+ * control socket is in charge, and when nobody does, everything ends.
+ *
+ * The control socket carries records (SOCK_SEQPACKET), core/running/warden.h defines them.
+ */
+#include "core/running/warden.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ROUNDS_MAX 200 /* of looking for processes to kill; each finds those forked meanwhile */
+#define ROUND_PAUSE_NS 1000000
+
+struct warden {
+	pid_t host;
+	bool host_ended;
+	int host_status;
+	int signal_fd;
+};
+
+struct pids {
+	pid_t *items;
+	size_t count, capacity;
+};
+
+static void add(struct pids *pids, pid_t pid)
+{
+	if (pids->count == pids->capacity) {
+		pids->capacity = pids->capacity ? pids->capacity * 2 : 64;
+		pids->items = realloc(pids->items, pids->capacity * sizeof(*pids->items));
+		if (!pids->items)
+			abort();
+	}
+	pids->items[pids->count++] = pid;
+}
+
+/* ---- who is below a process */
+
+static void add_children_of_thread(struct pids *pids, const char *path)
+{
+	FILE *file = fopen(path, "re");
+	if (!file)
+		return;
+	int pid;
+	while (fscanf(file, "%d", &pid) == 1)
+		add(pids, pid);
+	fclose(file);
+}
+
+/* Children belong to the thread that forked them. */
+static void add_children(struct pids *pids, pid_t parent)
+{
+	char path[64 + NAME_MAX];
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)parent);
+	DIR *tasks = opendir(path);
+	if (!tasks)
+		return;
+	const struct dirent *task;
+	while ((task = readdir(tasks))) {
+		if (task->d_name[0] == '.')
+			continue;
+		snprintf(
+			path, sizeof(path), "/proc/%d/task/%s/children", (int)parent, task->d_name);
+		add_children_of_thread(pids, path);
+	}
+	closedir(tasks);
+}
+
+/* The state of a process ('Z': it has ended) and its parent; 0 where there is none. */
+static char read_stat(pid_t pid, int *parent)
+{
+	char path[64], text[512];
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		close(fd);
+	if (got <= 0)
+		return 0;
+	text[got] = '\0';
+	const char *end = strrchr(text, ')'); /* the name before it may hold anything */
+	char state;
+	return end && sscanf(end + 1, " %c %d", &state, parent) == 2 ? state : (char)0;
+}
+
+/* Without CONFIG_PROC_CHILDREN: every process is asked for its parent. */
+static void add_children_by_scan(struct pids *pids, pid_t parent)
+{
+	DIR *proc = opendir("/proc");
+	if (!proc)
+		return;
+	const struct dirent *entry;
+	while ((entry = readdir(proc))) {
+		int its_parent, pid = atoi(entry->d_name);
+		if (pid > 0 && read_stat(pid, &its_parent) && its_parent == parent)
+			add(pids, pid);
+	}
+	closedir(proc);
+}
+
+static bool has_children_files(void)
+{
+	return access("/proc/thread-self/children", R_OK) == 0;
+}
+
+/* All below the warden, the host included; parents before their children. */
+static void list_all(struct pids *pids)
+{
+	bool quick = has_children_files();
+	pids->count = 0;
+	pid_t parent = getpid();
+	for (size_t at = 0;; parent = pids->items[at++]) {
+		if (quick)
+			add_children(pids, parent);
+		else
+			add_children_by_scan(pids, parent);
+		if (at == pids->count)
+			break;
+	}
+}
+
+/* ---- signals and ends */
+
+/* Returns whether there are children left. */
+static bool reap(struct warden *warden)
+{
+	int status;
+	pid_t pid;
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (pid == warden->host) {
+			warden->host_ended = true;
+			warden->host_status = status;
+		}
+	}
+	return pid == 0;
+}
+
+static void signal_all(int signal)
+{
+	struct pids pids = { .items = NULL };
+	list_all(&pids);
+	for (size_t i = 0; i < pids.count; i++)
+		kill(pids.items[i], signal);
+	free(pids.items);
+}
+
+static void pause_round(void)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = ROUND_PAUSE_NS }, NULL);
+}
+
+/*
+ * Kills all but the host, or all. Returns how many. Rounds, for what is forked while this looks; a
+ * process that the kernel holds (a dead file server) may stay: nobody waits for it here.
+ */
+static unsigned kill_all(struct warden *warden, bool host_too)
+{
+	struct pids pids = { .items = NULL };
+	unsigned killed = 0;
+	for (int round = 0; round < ROUNDS_MAX; round++) {
+		list_all(&pids);
+		size_t left = 0;
+		for (size_t i = 0; i < pids.count; i++) {
+			int parent;
+			char state = read_stat(pids.items[i], &parent);
+			bool spared = pids.items[i] == warden->host && !host_too;
+			/* What has ended waits for its parent to look at it, and is no harm. */
+			if (spared || state == 0 || state == 'Z')
+				continue;
+			kill(pids.items[i], SIGKILL);
+			left++;
+		}
+		if (left == 0)
+			break;
+		if (round == 0)
+			killed = (unsigned)left;
+		pause_round();
+		reap(warden);
+	}
+	free(pids.items);
+	return killed;
+}
+
+static _Noreturn void end(struct warden *warden)
+{
+	unsigned killed = kill_all(warden, true);
+	/* Whoever would inherit them may not look after them (a container's first process). */
+	for (int round = 0; reap(warden) && round < ROUNDS_MAX; round++)
+		pause_round();
+	struct warden_report report = {
+		.type = WARDEN_ENDED, .status = warden->host_status, .count = killed
+	};
+	send(WARDEN_FD, &report, sizeof(report), MSG_NOSIGNAL | MSG_DONTWAIT);
+	exit(0);
+}
+
+static void obey(struct warden *warden)
+{
+	struct warden_order order;
+	ssize_t got = recv(WARDEN_FD, &order, sizeof(order), MSG_DONTWAIT);
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (got != (ssize_t)sizeof(order))
+		end(warden); /* nobody is in charge any more */
+	if (order.type == WARDEN_SIGNAL && order.signal != SIGKILL) {
+		signal_all(order.signal);
+	} else if (order.type == WARDEN_SIGNAL) {
+		kill_all(warden, true);
+	} else if (order.type == WARDEN_SWEEP) {
+		struct warden_report report = { .type = WARDEN_SWEPT,
+			.count = kill_all(warden, false) };
+		send(WARDEN_FD, &report, sizeof(report), MSG_NOSIGNAL | MSG_DONTWAIT);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct warden warden = { .host = argc == 2 ? atoi(argv[1]) : 0 };
+	if (warden.host <= 0) {
+		fprintf(stderr, "warden: started by pegfs only\n");
+		return 2;
+	}
+	sigset_t signals;
+	sigfillset(&signals);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGCHLD);
+	warden.signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (warden.signal_fd < 0)
+		return 1;
+	for (;;) {
+		reap(&warden);
+		if (warden.host_ended)
+			end(&warden);
+		struct pollfd fds[] = { { .fd = WARDEN_FD, .events = POLLIN },
+			{ .fd = warden.signal_fd, .events = POLLIN } };
+		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+			end(&warden);
+		struct signalfd_siginfo info;
+		while (read(warden.signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+			continue;
+		if (fds[0].revents)
+			obey(&warden);
+	}
+}
