@@ -256,8 +256,9 @@ static json_t *number_default(const struct scalar *scalar)
 	if (scalar->type != SCALAR_NUMBER || fabs(scalar->number) > (double)EXACT_INTEGER_MAX)
 		return NULL;
 	/* Integral ones as JavaScript prints them: 1.0 is 1. */
-	if (scalar->number == floor(scalar->number))
-		return json_integer((json_int_t)scalar->number);
+	json_int_t integer = (json_int_t)scalar->number;
+	if ((double)integer == scalar->number)
+		return json_integer(integer);
 	return json_real(scalar->number);
 }
 

@@ -1,0 +1,190 @@
+#include "core/tools/snapshot.h"
+#include "tests/unit/golden.h"
+
+static struct tool *named(const char *name)
+{
+	struct tool *tool = tool_new();
+	tool->name = xstrdup(name);
+	return tool;
+}
+
+/* A snapshot of tools with these names, which ascend. */
+static struct snapshot *snapshot_of(const char *const *names, size_t count)
+{
+	struct tool **tools = xcalloc(count, sizeof(*tools));
+	struct faults none = FAULTS_INIT;
+	for (size_t i = 0; i < count; i++)
+		tools[i] = named(names[i]);
+	struct snapshot *snapshot = snapshot_new(tools, count, &none, 1);
+	for (size_t i = 0; i < count; i++)
+		tool_unref(tools[i]);
+	free(tools);
+	return snapshot;
+}
+
+static uint32_t id_of(const char *name)
+{
+	struct snapshot *snapshot = snapshot_of(&name, 1);
+	uint32_t id = snapshot->tools[0]->id;
+	snapshot_unref(snapshot);
+	return id;
+}
+
+static void tools_are_found_by_name_and_by_id(void **state)
+{
+	(void)state;
+	static const char *const names[] = { "a", "ab", "b", "call", "\xc3\xa4" };
+	struct snapshot *snapshot = snapshot_of(names, 5);
+	for (size_t i = 0; i < 5; i++) {
+		struct tool *tool = snapshot_find(snapshot, names[i]);
+		assert_string_equal(tool->name, names[i]);
+		assert_true(tool->id != 0);
+		assert_ptr_equal(snapshot_find_id(snapshot, tool->id), tool);
+	}
+	assert_null(snapshot_find(snapshot, "aa"));
+	assert_null(snapshot_find(snapshot, ""));
+	assert_null(snapshot_find(snapshot, "z"));
+	assert_null(snapshot_find_id(snapshot, 0));
+	for (size_t i = 1; i < 5; i++)
+		assert_true(snapshot->by_id[i - 1]->id < snapshot->by_id[i]->id);
+	snapshot_unref(snapshot);
+}
+
+static void an_empty_snapshot_finds_nothing(void **state)
+{
+	(void)state;
+	struct snapshot *snapshot = snapshot_of(NULL, 0);
+	assert_null(snapshot_find(snapshot, "a"));
+	assert_null(snapshot_find_id(snapshot, 1));
+	assert_ptr_equal(snapshot_ref(snapshot), snapshot);
+	snapshot_unref(snapshot);
+	snapshot_unref(snapshot);
+	snapshot_unref(NULL);
+}
+
+static void an_id_depends_on_the_name_alone(void **state)
+{
+	(void)state;
+	static const char *const names[] = { "a", "b", "hello" };
+	struct snapshot *snapshot = snapshot_of(names, 3);
+	assert_int_equal(snapshot_find(snapshot, "hello")->id, id_of("hello"));
+	/* Node numbers outlive the daemon: this one must never change. */
+	assert_int_equal(id_of("hello"), UINT32_C(0x888d766e));
+	snapshot_unref(snapshot);
+}
+
+/* ---- collisions: two names with one hash, found by trying */
+
+struct hashed {
+	uint32_t id;
+	unsigned number;
+};
+
+static int compare_hashed(const void *left, const void *right)
+{
+	const struct hashed *a = left, *b = right;
+	return a->id < b->id ? -1 : a->id > b->id;
+}
+
+#define TRIED 200000
+
+/* Names without a pattern: FNV keeps similar ones apart. */
+static void make_name(char name[16], unsigned number)
+{
+	unsigned mixed = number * 2654435761u;
+	snprintf(name, 16, "t%08x%x", mixed ^ mixed >> 13, number & 0xfff);
+}
+
+/* Fills both with names of one hash, the smaller first. */
+static void find_collision(char one[16], char other[16])
+{
+	struct hashed *hashed = xcalloc(TRIED, sizeof(*hashed));
+	for (unsigned i = 0; i < TRIED; i++) {
+		char name[16];
+		make_name(name, i);
+		hashed[i] = (struct hashed){ id_of(name), i };
+	}
+	qsort(hashed, TRIED, sizeof(*hashed), compare_hashed);
+	size_t at = 1;
+	while (at < TRIED && hashed[at].id != hashed[at - 1].id)
+		at++;
+	assert_true(at < TRIED);
+	unsigned a = hashed[at - 1].number, b = hashed[at].number;
+	make_name(one, a);
+	make_name(other, b);
+	if (strcmp(one, other) > 0) {
+		make_name(one, b);
+		make_name(other, a);
+	}
+	free(hashed);
+}
+
+static void of_two_names_with_one_hash_the_later_gets_another_id(void **state)
+{
+	(void)state;
+	char one[16], other[16];
+	find_collision(one, other);
+	assert_int_equal(id_of(one), id_of(other));
+	const char *const names[] = { one, other };
+	struct snapshot *snapshot = snapshot_of(names, 2);
+	uint32_t salted = snapshot->tools[1]->id;
+	assert_int_equal(snapshot->tools[0]->id, id_of(one));
+	assert_true(salted != id_of(other) && salted != 0);
+	assert_ptr_equal(snapshot_find_id(snapshot, salted), snapshot->tools[1]);
+	struct snapshot *again = snapshot_of(names, 2);
+	assert_int_equal(again->tools[1]->id, salted);
+	snapshot_unref(again);
+	snapshot_unref(snapshot);
+
+	/* One that had the plain hash in an earlier snapshot is replaced by a copy. */
+	struct faults none = FAULTS_INIT;
+	struct tool *late[] = { named(other) };
+	struct snapshot *first = snapshot_new(late, 1, &none, 1);
+	struct tool *both[] = { named(one), tool_ref(late[0]) };
+	struct snapshot *second = snapshot_new(both, 2, &none, 2);
+	assert_ptr_equal(first->tools[0], late[0]);
+	assert_int_equal(first->tools[0]->id, id_of(other));
+	assert_ptr_not_equal(second->tools[1], late[0]);
+	assert_ptr_equal(second->tools[1], both[1]);
+	assert_int_equal(second->tools[1]->id, salted);
+	assert_false(snapshot_equal(first, second));
+	snapshot_unref(first);
+	snapshot_unref(second);
+	tool_unref(late[0]);
+	tool_unref(both[0]);
+	tool_unref(both[1]);
+}
+
+static void snapshots_of_the_same_tools_and_faults_are_equal(void **state)
+{
+	(void)state;
+	struct tool *tools[] = { named("a"), named("b") };
+	struct faults none = FAULTS_INIT, some = FAULTS_INIT;
+	struct snapshot *a = snapshot_new(tools, 2, &none, 1);
+	struct snapshot *b = snapshot_new(tools, 2, &none, 2);
+	struct snapshot *c = snapshot_new(tools, 1, &none, 3);
+	faults_add(&some, FAULT_WARNING, "x", 0, 0, "y");
+	struct snapshot *d = snapshot_new(tools, 2, &some, 4);
+	assert_int_equal(some.count, 0);
+	assert_true(snapshot_equal(a, b));
+	assert_false(snapshot_equal(a, c));
+	assert_false(snapshot_equal(a, d));
+	snapshot_unref(a);
+	snapshot_unref(b);
+	snapshot_unref(c);
+	snapshot_unref(d);
+	tool_unref(tools[0]);
+	tool_unref(tools[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tools_are_found_by_name_and_by_id),
+		cmocka_unit_test(an_empty_snapshot_finds_nothing),
+		cmocka_unit_test(an_id_depends_on_the_name_alone),
+		cmocka_unit_test(of_two_names_with_one_hash_the_later_gets_another_id),
+		cmocka_unit_test(snapshots_of_the_same_tools_and_faults_are_equal),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
