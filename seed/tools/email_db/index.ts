@@ -172,6 +172,7 @@ type RunOptions = {
   input?: string;
   cwd?: string;
   maxOutput?: number;
+  maxError?: number;
   onOutput?: (chunk: string) => void;
 };
 
@@ -181,10 +182,10 @@ type RunResult = { code: number | null; stdout: Buffer; stderr: string; stopped?
 /**
  * Run a program with an argument array, never through a shell. Standard input is `input` or nothing.
  * It is ended (SIGTERM, then SIGKILL) at the time limit, on cancellation, and when it writes more
- * than `maxOutput` bytes. Cancellation and a program that cannot be started reject with a Problem.
+ * than `maxOutput` bytes; with `onOutput` that gets the output instead. Cancellation and a program that cannot be started reject with a Problem.
  */
 function run(cmd: string, args: readonly string[], options: RunOptions): Promise<RunResult> {
-  const { timeoutMs, signal, input, cwd, maxOutput = 16 * 1024 * 1024, onOutput } = options;
+  const { timeoutMs, signal, input, cwd, maxOutput = 16 * 1024 * 1024, maxError = 64 * 1024, onOutput } = options;
   return new Promise((settle, reject) => {
     if (signal?.aborted) throw new Problem('Cancelled.');
     const stdin = input === undefined ? 'ignore' : 'pipe';
@@ -215,7 +216,7 @@ function run(cmd: string, args: readonly string[], options: RunOptions): Promise
       else stop('overflow');
     });
     child.stderr?.on('data', (chunk: Buffer) => {
-      stderr = (stderr + chunk.toString()).slice(-65_536);
+      stderr = (stderr + chunk.toString()).slice(-maxError);
     });
     // A program that ends before it has read its input: its exit status tells the story.
     child.stdin?.on('error', () => {});
