@@ -45,7 +45,7 @@ int buf_reserve(struct buf *buf, size_t more)
 	if (buf->len + more == SIZE_MAX)
 		return refuse(buf, -ENOMEM);
 	size_t need = buf->len + more + 1;
-	if (need <= buf->size)
+	if (buf->data && need <= buf->size)
 		return 0;
 	size_t size = buf->size ? buf->size : BUF_FIRST_SIZE;
 	while (size < need)

@@ -55,9 +55,10 @@ int io_write_all(int fd, const void *bytes, size_t len)
 
 int io_open_resolve(int dir_fd, const char *path, int flags, uint64_t resolve)
 {
+	if (!(flags & O_PATH))
+		flags |= O_NONBLOCK | O_NOCTTY;
 	struct open_how how = {
-		.flags = (uint64_t)(flags | O_CLOEXEC |
-				    (flags & O_PATH ? 0 : O_NONBLOCK | O_NOCTTY)),
+		.flags = (unsigned)(flags | O_CLOEXEC),
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | resolve,
 	};
 	/*

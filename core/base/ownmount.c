@@ -6,18 +6,27 @@
 
 #include "core/base/auto.h"
 
-/* The id of the mount that fd lies in, or -1. */
-static int mount_id(int fd)
+/* The number at the start of text, or -1. */
+static long number_at(const char *text)
 {
+	char *end;
+	long number = strtol(text, &end, 10);
+	return end == text ? -1 : number;
+}
+
+/* The id of the mount that fd lies in, or -1. */
+static long mount_id(int fd)
+{
+	static const char key[] = "mnt_id:";
 	char path[64], line[128];
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
 	FILE *info = fopen(path, "re");
 	if (!info)
 		return -1;
-	int id = -1;
+	long id = -1;
 	while (id < 0 && fgets(line, sizeof(line), info))
-		if (sscanf(line, "mnt_id: %d", &id) != 1)
-			id = -1;
+		if (strncmp(line, key, strlen(key)) == 0)
+			id = number_at(line + strlen(key));
 	fclose(info);
 	return id;
 }
@@ -32,7 +41,7 @@ static bool is_own(const char *line)
 
 bool ownmount_has(int fd)
 {
-	int wanted = mount_id(fd);
+	long wanted = mount_id(fd);
 	FILE *mounts = wanted < 0 ? NULL : fopen("/proc/self/mountinfo", "re");
 	if (!mounts)
 		return false;
@@ -40,7 +49,7 @@ bool ownmount_has(int fd)
 	size_t size = 0;
 	bool own = false;
 	while (getline(&line, &size, mounts) > 0)
-		if (atoi(line) == wanted) {
+		if (number_at(line) == wanted) {
 			own = is_own(line);
 			break;
 		}

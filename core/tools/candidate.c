@@ -118,7 +118,7 @@ static int read_steadily(struct loader *loader, int path_fd, struct buf *text)
 	struct stamp *stamp = &loader->candidate->manifest;
 	for (int tries = 0; tries < READ_TRIES; tries++) {
 		auto_close int fd = io_reopen(path_fd);
-		struct stat st;
+		struct stat st = { .st_size = 0 };
 		buf_reset(text);
 		int result = fd < 0 ? fd : io_read_all(fd, text);
 		if (result == 0 && fstat(fd, &st) < 0)

@@ -116,26 +116,15 @@ void faults_copy(struct faults *to, const struct faults *from)
 
 struct faults_excerpt faults_excerpt(const char *text)
 {
+	static const char more[] = "...";
 	struct faults_excerpt excerpt;
-	size_t room = sizeof(excerpt.text) - sizeof("...");
+	size_t room = sizeof(excerpt.text) - sizeof(more);
 	snprintf(excerpt.text, room + 1, "%s", text);
 	if (strlen(text) > room) {
 		utf8_trim_partial(excerpt.text);
-		strcat(excerpt.text, "...");
+		memcpy(excerpt.text + strlen(excerpt.text), more, sizeof(more));
 	}
 	return excerpt;
-}
-
-void faults_move(struct faults *to, struct faults *from, const char *file)
-{
-	for (size_t i = 0; i < from->count; i++) {
-		struct fault *fault = append(to);
-		*fault = from->items[i];
-		if (!fault->file && file)
-			fault->file = xstrdup(file);
-	}
-	from->count = 0;
-	faults_release(from);
 }
 
 static void render_one(const struct fault *fault, struct buf *out)

@@ -102,22 +102,33 @@ static void read_type(const struct context *context, const struct yaml_node *nod
 
 /* ---- description, optional, sensitive */
 
+static void warn_missing_description(const struct context *context, const struct yaml_node *place)
+{
+	field_warn(context->reader, place, "input-missing-description",
+		"input '%s' has no description; say what it is for, agents read it",
+		context->name.text);
+}
+
 static void read_description(const struct context *context, const struct yaml_node *node)
 {
 	char what[128];
 	snprintf(what, sizeof(what), "the description of input '%s'", context->name.text);
-	free(context->input->description);
-	char *text = field_is_given(node) ? field_take_text(context->reader, node, what) : NULL;
-	context->input->description = text ? text : xstrdup("");
-	if (field_is_given(node) && !text)
+	if (!field_is_given(node)) {
+		warn_missing_description(context, node ? node : context->key);
+		return;
+	}
+	char *text = field_take_text(context->reader, node, what);
+	if (!text) {
 		field_warn(context->reader, node, "not-text",
 			"%s is a list or mapping and is not used; put text in quotes", what);
-	else if (!*context->input->description)
-		field_warn(context->reader, node ? node : context->key, "input-missing-description",
-			"input '%s' has no description; say what it is for, agents read it",
-			context->name.text);
-	else
+		return;
+	}
+	free(context->input->description);
+	context->input->description = text;
+	if (*text)
 		field_check_description(context->reader, node, text, what);
+	else
+		warn_missing_description(context, node);
 }
 
 static bool is_one_of(const char *text, const char *const *words)
@@ -361,7 +372,7 @@ static bool name_fits_models(const char *name)
 	size_t len = 0;
 	while (isalnum((unsigned char)name[len]) || name[len] == '_')
 		len++;
-	return name[len] == '\0' && len <= 64;
+	return len <= 64 && name[len] == '\0';
 }
 
 /* `name: text`, or `name:` with nothing: a required string. */

@@ -100,7 +100,7 @@ static bool name_fits_models(const char *name)
 	size_t len = 0;
 	while (isalnum((unsigned char)name[len]) || name[len] == '_' || name[len] == '-')
 		len++;
-	return name[len] == '\0' && len <= 64 && !isdigit((unsigned char)*name) && *name != '-';
+	return len <= 64 && name[len] == '\0' && !isdigit((unsigned char)*name) && *name != '-';
 }
 
 /* A text that must be there. Returns it, the caller's, or NULL with an error. */

@@ -120,7 +120,7 @@ static const struct {
 static bool needs_stand_ins(const char *text, size_t len)
 {
 	bool needs = false;
-	if (!memchr(text, '\xc2', len) && !memchr(text, '\xe2', len))
+	if (!memchr(text, 0xc2, len) && !memchr(text, 0xe2, len))
 		return false;
 	for (size_t i = 0; i < STAND_IN_COUNT; i++) {
 		const char *real = stand_ins[i].real, *stand_in = stand_ins[i].stand_in;
