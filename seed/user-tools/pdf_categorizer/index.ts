@@ -168,6 +168,7 @@ type RunOptions = {
   signal?: AbortSignal;
   input?: string;
   cwd?: string;
+  env?: Record<string, string>;
   maxOutput?: number;
   maxError?: number;
   onOutput?: (chunk: string) => void;
@@ -177,16 +178,19 @@ type RunOptions = {
 type RunResult = { code: number | null; stdout: Buffer; stderr: string; stopped?: 'timeout' | 'overflow' };
 
 /**
- * Run a program with an argument array, never through a shell. Standard input is `input` or nothing.
- * It is ended (SIGTERM, then SIGKILL) at the time limit, on cancellation, and when it writes more
- * than `maxOutput` bytes; with `onOutput` that gets the output instead. Cancellation and a program that cannot be started reject with a Problem.
+ * Run a program with an argument array, never through a shell. Standard input is `input` or nothing;
+ * its output is kept, or given to `onOutput` as it comes. It is ended (SIGTERM, then SIGKILL) at the
+ * time limit, on cancellation, and when it writes more than `maxOutput` bytes to be kept. Cancellation
+ * and a program that cannot be started reject with a Problem.
  */
 function run(cmd: string, args: readonly string[], options: RunOptions): Promise<RunResult> {
-  const { timeoutMs, signal, input, cwd, maxOutput = 16 * 1024 * 1024, maxError = 64 * 1024, onOutput } = options;
+  const { timeoutMs, signal, input, cwd, onOutput } = options;
+  const { maxOutput = 16 * 1024 * 1024, maxError = 64 * 1024 } = options;
+  const env = { ...childEnv(), ...options.env };
   return new Promise((settle, reject) => {
     if (signal?.aborted) throw new Problem('Cancelled.');
     const stdin = input === undefined ? 'ignore' : 'pipe';
-    const child = spawn(cmd, args, { cwd, env: childEnv(), stdio: [stdin, 'pipe', 'pipe'] });
+    const child = spawn(cmd, args, { cwd, env, stdio: [stdin, 'pipe', 'pipe'] });
     const chunks: Buffer[] = [];
     let size = 0;
     let stderr = '';
