@@ -127,6 +127,18 @@ struct faults_excerpt faults_excerpt(const char *text)
 	return excerpt;
 }
 
+void faults_move(struct faults *to, struct faults *from, const char *file)
+{
+	for (size_t i = 0; i < from->count; i++) {
+		struct fault *fault = append(to);
+		*fault = from->items[i];
+		if (!fault->file && file)
+			fault->file = xstrdup(file);
+	}
+	from->count = 0;
+	faults_release(from);
+}
+
 static void render_one(const struct fault *fault, struct buf *out)
 {
 	if (fault->file)
