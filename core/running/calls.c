@@ -343,10 +343,11 @@ static json_t *check_request(struct entry *entry, const struct call_order *order
 	return take_ptr(&params);
 }
 
-uint64_t calls_start(struct calls *calls, const struct call_order *order, call_on_end *on_end,
-	void *arg, struct fail *why)
+int calls_start(struct calls *calls, const struct call_order *order, call_on_end *on_end, void *arg,
+	uint64_t *seq, struct fail *why)
 {
 	struct entry *entry = entry_for(calls, order->tool, order->caller, order->reserved);
+	*seq = entry->call.seq;
 	auto_json json_t *params = check_request(entry, order, why);
 	if (params) {
 		const struct job_request request = {
@@ -361,18 +362,21 @@ uint64_t calls_start(struct calls *calls, const struct call_order *order, call_o
 	}
 	if (why->code) {
 		refuse(entry, why);
-		return 0;
+		return why->code;
 	}
 	entry->on_end = on_end;
 	entry->on_end_arg = arg;
 	tell_change(entry);
-	return entry->call.seq;
+	return 0;
 }
 
-void calls_refuse(struct calls *calls, struct tool *tool, const struct caller *caller,
+uint64_t calls_refuse(struct calls *calls, struct tool *tool, const struct caller *caller,
 	uint64_t reserved, const struct fail *why)
 {
-	refuse(entry_for(calls, tool, caller, reserved), why);
+	struct entry *entry = entry_for(calls, tool, caller, reserved);
+	uint64_t seq = entry->call.seq;
+	refuse(entry, why);
+	return seq;
 }
 
 void calls_cancel(struct calls *calls, uint64_t seq)

@@ -52,14 +52,18 @@ struct call_order {
 };
 
 /*
- * Checks the request and starts the call. Returns its seq; on_end(arg) follows. Or 0 and *why
- * (-EINVAL, -EACCES, -EBUSY, ...): nothing runs, and a refused call with the reason is in the table.
+ * Checks the request and starts the call: 0, and on_end(arg) follows. Or *why (-EINVAL, -EACCES,
+ * -EBUSY, ...): nothing runs, and a refused call with the reason is in the table. *seq is the
+ * call's number in both cases.
  */
-uint64_t calls_start(struct calls *calls, const struct call_order *order, call_on_end *on_end,
-	void *arg, struct fail *why);
+int calls_start(struct calls *calls, const struct call_order *order, call_on_end *on_end, void *arg,
+	uint64_t *seq, struct fail *why);
 
-/* Puts a refused call with the reason into the table, for a request that never became complete. */
-void calls_refuse(struct calls *calls, struct tool *tool, const struct caller *caller,
+/*
+ * Puts a refused call with the reason into the table, for a request that never became complete.
+ * Returns its number.
+ */
+uint64_t calls_refuse(struct calls *calls, struct tool *tool, const struct caller *caller,
 	uint64_t reserved, const struct fail *why);
 
 /* Cancels a call that has not ended; on_end follows where it was started. */

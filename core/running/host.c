@@ -447,14 +447,13 @@ bool host_has_booted(const struct host *host)
 	return host->booted;
 }
 
-int host_give(struct host *host, const char *id, const char *name, const char *dir,
-	const char *entry, const char *params)
+int host_give(struct host *host, const struct wire_call *call)
 {
 	host_drain_output(host); /* of nobody: printed since the last call */
 	post(host, HOST_ON_GIVE);
 	host->output_left = host->output_max;
 	host->tail_len = 0;
-	int result = wire_put_call(&host->sending, id, name, dir, entry, params);
+	int result = wire_put_call(&host->sending, call);
 	if (result == 0)
 		send_queued(host);
 	return result;

@@ -75,11 +75,9 @@ pid_t host_get_pid(const struct host *host);
 bool host_has_booted(const struct host *host);
 
 /*
- * Gives it a call (HOST_BOOTING or HOST_IDLE). id, name, dir, entry: as wire_put_call. 0 or a
- * negative errno.
+ * Gives it a call (HOST_BOOTING or HOST_IDLE). 0 or a negative errno.
  */
-int host_give(struct host *host, const char *id, const char *name, const char *dir,
-	const char *entry, const char *params);
+int host_give(struct host *host, const struct wire_call *call);
 
 void host_abort(struct host *host, const char *id, const char *reason);
 

@@ -208,18 +208,18 @@ int wire_put_attach(struct buf *out, const char *key, uint64_t acked, const json
 	return put(out, body);
 }
 
-int wire_put_call(struct buf *out, const char *id, const char *name, const char *dir,
-	const char *entry, const char *params)
+int wire_put_call(struct buf *out, const struct wire_call *call)
 {
 	/* The parameters are text already, and may be large: they are put in as they are. */
-	auto_json json_t *head = json_pack("{s:s,s:s,s:s,s:s,s:s}", "type", "call", "id", id,
-		"name", name, "dir", dir, "entry", entry);
+	auto_json json_t *head = json_pack("{s:s,s:s,s:s,s:s,s:s,s:O}", "type", "call", "id",
+		call->id, "name", call->name, "dir", call->dir, "entry", call->entry, "secrets",
+		call->secrets);
 	auto_free char *text = json_dumps(head, ENCODE_FLAGS);
 	if (!text)
 		return -ENOMEM;
 	size_t open_len = strlen(text) - 1; /* without its closing brace */
 	if (buf_putc(out, '\n') < 0 || buf_append(out, text, open_len) < 0 ||
-		buf_puts(out, ",\"params\":") < 0 || buf_puts(out, params) < 0)
+		buf_puts(out, ",\"params\":") < 0 || buf_puts(out, call->params) < 0)
 		return out->failed;
 	return buf_puts(out, "}\n");
 }

@@ -5,7 +5,7 @@
  *
  * To the host:
  *   {"type":"attach","key":K,"acked":N,...settings}   first, and again by each server that takes over
- *   {"type":"call","id":ID,"dir":DIR,"entry":FILE,"name":TOOL,"params":{...}}
+ *   {"type":"call","id":ID,"dir":DIR,"entry":FILE,"name":TOOL,"secrets":[...],"params":{...}}
  *   {"type":"prepare","dir":DIR,"entry":FILE}          fill the cache; run nothing of the tool
  *   {"type":"abort","id":ID,"reason":TEXT}             fire the call's AbortSignal
  *   {"type":"ack","seq":N}                             forget your messages up to N
@@ -102,12 +102,20 @@ int wire_reader_reserve(struct wire_reader *reader, size_t more);
  */
 int wire_next(struct wire_reader *reader, struct wire_message *message, struct fail *why);
 
+/* What a call is; all borrowed. */
+struct wire_call {
+	const char *id;
+	const char *name; /* of the tool */
+	const char *dir;  /* its directory, absolute */
+	const char *entry;
+	const json_t *secrets; /* names of its sensitive inputs, an array */
+	const char *params;    /* JSON text on one line */
+};
+
 /* ---- writing: all append one line to out; 0 or a negative errno */
 
 int wire_put_attach(struct buf *out, const char *key, uint64_t acked, const json_t *settings);
-/* params is JSON text on one line. */
-int wire_put_call(struct buf *out, const char *id, const char *name, const char *dir,
-	const char *entry, const char *params);
+int wire_put_call(struct buf *out, const struct wire_call *call);
 int wire_put_prepare(struct buf *out, const char *dir, const char *entry);
 int wire_put_abort(struct buf *out, const char *id, const char *reason);
 int wire_put_ack(struct buf *out, uint64_t seq);

@@ -254,8 +254,17 @@ int worker_give(struct worker *worker, struct job *job)
 {
 	loop_cancel_timer(&worker->idle_timer);
 	worker->job = job;
-	return host_give(worker->host, job->id, job->tool->name, job->tool->dir, job->tool->entry,
-		job->params);
+	auto_json json_t *secrets = json_array();
+	for (size_t i = 0; i < job->tool->input_count; i++)
+		if (job->tool->inputs[i].sensitive)
+			json_array_append_new(secrets, json_string(job->tool->inputs[i].name));
+	struct wire_call call = { .id = job->id,
+		.name = job->tool->name,
+		.dir = job->tool->dir,
+		.entry = job->tool->entry,
+		.secrets = secrets,
+		.params = job->params };
+	return host_give(worker->host, &call);
 }
 
 void worker_dismiss(struct worker *worker)

@@ -1,0 +1,127 @@
+#include "core/running/statedir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/auto.h"
+#include "core/base/io.h"
+#include "core/base/map.h"
+#include "core/base/xalloc.h"
+
+#define LOCK_NAME "lock"
+#define WAIT_STEP_MS 10
+
+static char *base_path(void)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	if (geteuid() == 0)
+		return xstrdup("/run/pegfs");
+	if (runtime && *runtime == '/')
+		return xasprintf("%s/pegfs", runtime);
+	return xasprintf("/tmp/pegfs-%u", (unsigned)geteuid());
+}
+
+static char *path_of(const char *mountpoint)
+{
+	auto_free char *base = base_path();
+	return xasprintf(
+		"%s/%016" PRIx64, base, map_hash(MAP_HASH_SEED, mountpoint, strlen(mountpoint)));
+}
+
+/* In /tmp somebody else may have been first: it must be a directory, ours, and not writable. */
+static int make_dir(const char *path, mode_t mode, struct fail *why)
+{
+	struct stat st;
+	if (mkdir(path, mode) < 0 && errno != EEXIST)
+		return fail_errno(why, "cannot make the state directory '%s'", path);
+	if (lstat(path, &st) < 0)
+		return fail_errno(why, "cannot look at the state directory '%s'", path);
+	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || st.st_mode & (S_IWGRP | S_IWOTH))
+		return fail_set(why, -EPERM,
+			"the state directory '%s' is not this user's own: remove it", path);
+	return 0;
+}
+
+static int take_lock(struct statedir *dir, struct fail *why)
+{
+	dir->lock_fd = openat(dir->fd, LOCK_NAME, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (dir->lock_fd < 0)
+		return fail_errno(why, "cannot make '%s/" LOCK_NAME "'", dir->path);
+	if (flock(dir->lock_fd, LOCK_EX | LOCK_NB) < 0)
+		return fail_set(why, -EBUSY,
+			"another pegfs serves this mount point: run 'pegfs umount' first");
+	return 0;
+}
+
+/* What a server that was killed has left. */
+static int clear(struct statedir *dir, struct fail *why)
+{
+	static const char *const leftovers[] = { "calls", "cache" };
+	for (size_t i = 0; i < sizeof(leftovers) / sizeof(*leftovers); i++) {
+		int result = io_remove_tree(dir->fd, leftovers[i]);
+		if (result < 0)
+			return fail_set(why, result, "cannot clear '%s/%s': %s", dir->path,
+				leftovers[i], strerror(-result));
+	}
+	return 0;
+}
+
+int statedir_make(struct statedir *dir, const char *mountpoint, struct fail *why)
+{
+	auto_free char *base = base_path();
+	dir->path = path_of(mountpoint);
+	/* 0711: hosts of other users find their caches below it, and see nothing else. */
+	if (make_dir(base, 0711, why) < 0 || make_dir(dir->path, 0711, why) < 0)
+		return why->code;
+	dir->fd = open(dir->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (dir->fd < 0)
+		return fail_errno(why, "cannot open the state directory '%s'", dir->path);
+	if (take_lock(dir, why) < 0 || clear(dir, why) < 0)
+		return why->code;
+	if (mkdirat(dir->fd, "calls", 0700) < 0)
+		return fail_errno(why, "cannot make '%s/calls'", dir->path);
+	dir->calls_fd = openat(dir->fd, "calls", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return dir->calls_fd < 0 ? fail_errno(why, "cannot open '%s/calls'", dir->path) : 0;
+}
+
+void statedir_remove(struct statedir *dir)
+{
+	/* Only what is locked is ours to remove. */
+	struct fail ignored = FAIL_INIT;
+	if (dir->calls_fd >= 0 && clear(dir, &ignored) == 0) {
+		unlinkat(dir->fd, LOCK_NAME, 0);
+		rmdir(dir->path);
+	}
+	if (dir->calls_fd >= 0)
+		close(dir->calls_fd);
+	if (dir->fd >= 0)
+		close(dir->fd);
+	if (dir->lock_fd >= 0)
+		close(dir->lock_fd);
+	free(dir->path);
+	*dir = (struct statedir)STATEDIR_INIT;
+}
+
+int statedir_wait_free(const char *mountpoint, unsigned timeout_ms)
+{
+	auto_free char *dir = path_of(mountpoint);
+	auto_free char *path = xasprintf("%s/" LOCK_NAME, dir);
+	for (unsigned waited = 0; waited <= timeout_ms; waited += WAIT_STEP_MS) {
+		auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			return 0;
+		if (flock(fd, LOCK_SH | LOCK_NB) == 0)
+			return 0;
+		const struct timespec step = { .tv_nsec = WAIT_STEP_MS * 1000000L };
+		nanosleep(&step, NULL);
+	}
+	return -ETIMEDOUT;
+}

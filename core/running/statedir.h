@@ -1,0 +1,35 @@
+/*
+ * The private directory of one mount, on tmpfs where there is one: /run/pegfs for root, else in
+ * $XDG_RUNTIME_DIR or /tmp. It holds what calls leave and the hosts' caches, and a lock by which
+ * others can tell that the mount is served.
+ */
+#ifndef PEGFS_RUNNING_STATEDIR_H
+#define PEGFS_RUNNING_STATEDIR_H
+
+#include "core/base/fail.h"
+
+struct statedir {
+	char *path;   /* owned */
+	int fd;       /* owned; the directory */
+	int calls_fd; /* owned; calls/ in it, for nobody else */
+	int lock_fd;  /* owned; the lock, held as long as this is open */
+};
+
+#define STATEDIR_INIT                                                                              \
+	{                                                                                          \
+		.path = NULL, .fd = -1, .calls_fd = -1, .lock_fd = -1                              \
+	}
+
+/* Makes it afresh for a mount point and takes the lock. 0; or *why, -EBUSY where it is served. */
+int statedir_make(struct statedir *dir, const char *mountpoint, struct fail *why);
+
+/* Removes it with all that is in it, and lets the lock go. */
+void statedir_remove(struct statedir *dir);
+
+/*
+ * Waits until nobody serves the mount point any more, at most timeout_ms. 0, or -ETIMEDOUT. For
+ * `pegfs umount`: blocks.
+ */
+int statedir_wait_free(const char *mountpoint, unsigned timeout_ms);
+
+#endif

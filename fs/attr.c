@@ -1,0 +1,112 @@
+#include "fs/attr.h"
+
+#include <string.h>
+
+#include "fs/server.h"
+
+#define LONG_S 86400.0 /* until it is invalidated */
+#define FILE_S 1.0     /* a tool's own file may change under us */
+#define BLOCK 512
+
+bool attr_may_call(const struct server *server, uid_t uid)
+{
+	return server->uid == 0 || server->uid == uid;
+}
+
+static void set_time(struct stat *st, struct timespec time)
+{
+	st->st_atim = st->st_mtim = st->st_ctim = time;
+}
+
+static struct timespec time_of_ms(int64_t ms)
+{
+	return (struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
+}
+
+/* Owned by whoever asks, so that cp -a, chmod and the like do not fail in the kernel (H11). */
+static void set_owner(struct stat *st, const struct fuse_ctx *ctx)
+{
+	st->st_uid = ctx->uid;
+	st->st_gid = ctx->gid;
+}
+
+static int size_of(struct server *server, const struct node *node, size_t *size)
+{
+	if (node->type->render)
+		return view_size(server, node, size);
+	*size = node->call ? node->call->part_len[node->type->part]
+			   : strlen(view_before_any_call(node));
+	return 0;
+}
+
+static int stat_synthesized(
+	struct server *server, const struct node *node, const struct fuse_ctx *ctx, struct stat *st)
+{
+	memset(st, 0, sizeof(*st));
+	st->st_ino = node->kind == NODE_CALL ? ino_static(NODE_CALL, node->tool->id) : node->ino;
+	st->st_mode = node->type->mode;
+	st->st_nlink = node_is_dir(node) ? 2 : 1;
+	st->st_uid = server->uid;
+	st->st_blksize = 4096;
+	set_time(st, node->call ? time_of_ms(node->call->changed_ms) : server->started);
+	if (node->kind == NODE_CALL && !attr_may_call(server, ctx->uid))
+		st->st_mode = S_IFREG | 0444;
+	if (node->kind == NODE_CALL || node->type->caching == NODE_VERSIONED)
+		set_owner(st, ctx);
+	if (node_is_dir(node))
+		return 0;
+	size_t size = 0;
+	int result = size_of(server, node, &size);
+	st->st_size = (off_t)size;
+	st->st_blocks = (blkcnt_t)((size + BLOCK - 1) / BLOCK);
+	return result;
+}
+
+static double attr_timeout(const struct node *node)
+{
+	if (node->call && !call_state_is_final(node->call->state))
+		return 0;
+	switch (node->type->caching) {
+	case NODE_CACHED:
+	case NODE_VERSIONED:
+		return LONG_S;
+	case NODE_PASSED:
+		return FILE_S;
+	case NODE_VOLATILE:
+		break;
+	}
+	return 0;
+}
+
+static double entry_timeout(const struct node *node)
+{
+	switch (node->type->caching) {
+	case NODE_CACHED:
+		return LONG_S;
+	case NODE_PASSED:
+		return FILE_S;
+	case NODE_VERSIONED:
+	case NODE_VOLATILE:
+		break;
+	}
+	return 0;
+}
+
+int attr_stat(struct server *server, const struct node *node, const struct fuse_ctx *ctx,
+	struct stat *st, double *timeout)
+{
+	*timeout = attr_timeout(node);
+	if (node->kind == NODE_FILE)
+		return file_stat(node->tool, node->file->path, st);
+	return stat_synthesized(server, node, ctx, st);
+}
+
+int attr_entry(struct server *server, const struct node *node, const struct fuse_ctx *ctx,
+	struct fuse_entry_param *entry)
+{
+	memset(entry, 0, sizeof(*entry));
+	entry->ino = node->ino;
+	entry->generation = 1;
+	entry->entry_timeout = entry_timeout(node);
+	return attr_stat(server, node, ctx, &entry->attr, &entry->attr_timeout);
+}

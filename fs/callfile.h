@@ -1,0 +1,36 @@
+/*
+ * A `call` file that somebody has open for writing. call-semantics.md 4.3 to 4.7 is the
+ * specification; the essay at the head of callfile.c says how the code follows it.
+ */
+#ifndef PEGFS_FS_CALLFILE_H
+#define PEGFS_FS_CALLFILE_H
+
+#include <fuse_lowlevel.h>
+
+#include "core/tools/tool.h"
+
+struct callfile;
+struct server;
+
+/* One opened by ctx with flags of open(2). reserved: the seq of a call of calls/ID/, or 0. */
+struct callfile *callfile_new(struct server *server, struct tool *tool, uint64_t reserved,
+	const struct fuse_ctx *ctx, fuse_ino_t ino, int flags);
+
+/* The last close: what still waits is dropped, and the call is cancelled or left to run (H6). */
+void callfile_free(struct callfile *file); /* NULL is allowed */
+
+/* Each answers req, now or later. */
+void callfile_write(
+	struct callfile *file, fuse_req_t req, const char *bytes, size_t size, off_t offset);
+void callfile_read(struct callfile *file, fuse_req_t req, size_t size, off_t offset,
+	const struct fuse_file_info *fi);
+void callfile_flush(struct callfile *file, fuse_req_t req);
+
+/* poll becomes the file's (NULL is allowed). */
+void callfile_poll(struct callfile *file, fuse_req_t req, const struct fuse_file_info *fi,
+	struct fuse_pollhandle *poll);
+
+/* ftruncate(fd, 0): drops what was gathered. */
+void callfile_truncate(struct callfile *file);
+
+#endif

@@ -1,0 +1,165 @@
+#include "fs/cmd_mount.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/base/auto.h"
+#include "core/base/io.h"
+#include "core/base/log.h"
+#include "core/cmd/command.h"
+#include "core/running/statedir.h"
+#include "fs/mount.h"
+#include "fs/options.h"
+#include "fs/server.h"
+
+#define END_LIMIT_MS 15000
+
+/* Who waits for the mount to be ready. */
+struct waiter {
+	int fd; /* gets the line READY; -1: nobody */
+	bool leave_terminal;
+};
+
+/* Lets go of the terminal; errors have gone to it until here. */
+static void leave_terminal(void)
+{
+	auto_close int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null_fd < 0)
+		return;
+	dup2(null_fd, STDIN_FILENO);
+	dup2(null_fd, STDOUT_FILENO);
+	dup2(null_fd, STDERR_FILENO);
+}
+
+static void on_ready(void *arg)
+{
+	struct waiter *waiter = arg;
+	if (waiter->fd >= 0) {
+		if (io_write_all(waiter->fd, "READY\n", 6) < 0)
+			log_errno(LOG_LEVEL_WARNING, "cannot tell that the mount is ready");
+		close(take_fd(&waiter->fd));
+	}
+	if (waiter->leave_terminal)
+		leave_terminal();
+}
+
+static int serve(const struct mount_options *options, struct waiter waiter)
+{
+	struct fail why = FAIL_INIT;
+	log_set_level(options->log_level);
+	int fuse_fd = mount_attach(options, &why);
+	if (fuse_fd >= 0)
+		server_run(options, fuse_fd, on_ready, &waiter, &why);
+	return why.code ? command_failed("mount", why.text) : COMMAND_OK;
+}
+
+/* The parent's side: until the line READY comes, or the daemon ends without it. */
+static int wait_ready(int fd, pid_t pid)
+{
+	char line[8];
+	ssize_t got = 0;
+	do
+		got = read(fd, line, sizeof(line));
+	while (got < 0 && errno == EINTR);
+	if (got > 0)
+		return COMMAND_OK;
+	int status = 0;
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return WIFEXITED(status) && WEXITSTATUS(status) ? WEXITSTATUS(status) : COMMAND_FAILED;
+}
+
+/* Mounts in a child that stays; returns when the mount can be used. */
+static int serve_in_background(const struct mount_options *options)
+{
+	int ready[2];
+	if (pipe2(ready, O_CLOEXEC) < 0)
+		return command_failed("mount", strerror(errno));
+	pid_t pid = fork();
+	if (pid < 0)
+		return command_failed("mount", strerror(errno));
+	if (pid == 0) {
+		close(ready[0]);
+		setsid();
+		if (chdir("/") < 0)
+			log_errno(LOG_LEVEL_WARNING, "cannot change to /");
+		log_to_syslog();
+		_exit(serve(options, (struct waiter){ .fd = ready[1], .leave_terminal = true }));
+	}
+	close(ready[1]);
+	int status = wait_ready(ready[0], pid);
+	close(ready[0]);
+	return status;
+}
+
+int cmd_mount(int argc, char **argv)
+{
+	struct mount_options options;
+	struct fail why = FAIL_INIT;
+	int status = COMMAND_OK;
+	int parsed = options_parse(&options, argc, argv, &why);
+	if (parsed < 0) {
+		command_failed("mount", why.text);
+		status = parsed == -EINVAL ? COMMAND_USAGE : COMMAND_FAILED;
+	} else if (parsed == 0) {
+		const struct waiter waiter = { .fd = options.ready_fd };
+		status = options.foreground ? serve(&options, waiter)
+					    : serve_in_background(&options);
+	}
+	options_release(&options);
+	return status;
+}
+
+static int unmount(const char *path, bool lazy)
+{
+	struct fail why = FAIL_INIT;
+	auto_free char *real = realpath(path, NULL);
+	/* A mount whose server is gone cannot even be looked at. */
+	const char *point = real ? real : path;
+	if (!mount_is_ours(point)) {
+		fail_set(&why, -EINVAL, "no pegfs is mounted at '%s'", path);
+		return command_failed("umount", why.text);
+	}
+	if (mount_detach(point, lazy, &why) < 0)
+		return command_failed("umount", why.text);
+	if (!lazy && statedir_wait_free(point, END_LIMIT_MS) < 0)
+		return command_failed("umount", "unmounted, but its daemon has not ended");
+	return COMMAND_OK;
+}
+
+int cmd_umount(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "lazy", no_argument, NULL, 'l' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	bool lazy = false;
+	int option;
+	optind = 0;
+	while ((option = getopt_long(argc, argv, "lh", options, NULL)) != -1)
+		switch (option) {
+		case 'l':
+			lazy = true;
+			break;
+		case 'h':
+			printf("usage: pegfs umount [--lazy] MOUNTPOINT\n\n"
+			       "Unmounts, and returns when the daemon has ended.\n\n"
+			       "  -l, --lazy  also while the tree is in use\n");
+			return COMMAND_OK;
+		default:
+			fprintf(stderr, "see 'pegfs umount --help'\n");
+			return COMMAND_USAGE;
+		}
+	if (optind + 1 != argc)
+		return command_misuse("umount", "name one mount point");
+	return unmount(argv[optind], lazy);
+}

@@ -1,0 +1,8 @@
+/* pegfs mount, pegfs umount. */
+#ifndef PEGFS_FS_CMD_MOUNT_H
+#define PEGFS_FS_CMD_MOUNT_H
+
+int cmd_mount(int argc, char **argv);
+int cmd_umount(int argc, char **argv);
+
+#endif

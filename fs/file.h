@@ -1,0 +1,58 @@
+/*
+ * Tools' own files, passed through read-only. Each is opened beneath its tool's directory, through
+ * the source, without following links: nothing outside can be reached (design.md, Trust). Links are
+ * shown as links; what is neither a file, a directory nor a link is not shown.
+ */
+#ifndef PEGFS_FS_FILE_H
+#define PEGFS_FS_FILE_H
+
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "core/base/buf.h"
+#include "core/base/map.h"
+#include "core/tools/tool.h"
+
+/* What a node number of a file stands for: the number is a hash of the path. */
+struct file {
+	uint64_t ino;
+	char *tool_name;  /* owned */
+	char *path;       /* owned; below the tool's directory, without a slash at either end */
+	mode_t type;      /* S_IFMT bits, as last seen */
+	uint64_t lookups; /* the kernel's references, as far as this server saw them made */
+};
+
+struct files {
+	struct map by_ino; /* owned struct file */
+};
+
+void files_release(struct files *files);
+
+/* The file of a number that has been seen, or NULL. */
+const struct file *files_get(const struct files *files, uint64_t ino);
+
+/* Notes that the kernel holds the file (of that type) once more; the file, or NULL where a hash of
+   60 bits has met another path, which is then not shown. */
+const struct file *files_note(
+	struct files *files, const struct tool *tool, const char *path, mode_t type);
+
+/* The kernel gave up that many references. */
+void files_forget(struct files *files, uint64_t ino, uint64_t count);
+
+/* The number that a path of a tool has. */
+uint64_t file_ino(const struct tool *tool, const char *path);
+
+/*
+ * Attributes as the tree shows them: the file's own, without write, set-id and sticky bits, under
+ * our number. Returns 0 or a negative errno; -ENOENT for what is not shown.
+ */
+int file_stat(const struct tool *tool, const char *path, struct stat *st);
+
+/* An open descriptor for reading, the caller's, of a regular file or a directory. */
+int file_open(const struct tool *tool, const char *path, int flags);
+
+/* Appends where a link points. Returns 0 or a negative errno. */
+int file_read_link(const struct tool *tool, const char *path, struct buf *out);
+
+#endif

@@ -1,0 +1,147 @@
+#include "fs/handle.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/xalloc.h"
+#include "fs/callfile.h"
+#include "fs/listing.h"
+#include "fs/server.h"
+
+void handles_init(struct handles *handles, uint64_t first_fh)
+{
+	*handles = (struct handles){ .by_fh = MAP_INIT, .next_fh = first_fh };
+}
+
+static void free_handle(struct handle *handle)
+{
+	bytes_unref(handle->bytes);
+	if (handle->fd >= 0)
+		close(handle->fd);
+	callfile_free(handle->callfile);
+	listing_free(handle->listing);
+	free(handle);
+}
+
+void handles_release(struct handles *handles)
+{
+	size_t at = 0;
+	const struct map_slot *slot;
+	while ((slot = map_next(&handles->by_fh, &at)))
+		free_handle(slot->value);
+	map_release(&handles->by_fh);
+}
+
+uint64_t handles_add(struct handles *handles, struct handle *handle)
+{
+	uint64_t fh = handles->next_fh++;
+	map_put(&handles->by_fh, fh, handle);
+	return fh;
+}
+
+struct handle *handles_get(const struct handles *handles, uint64_t fh)
+{
+	return map_get(&handles->by_fh, fh);
+}
+
+void handles_drop(struct handles *handles, uint64_t fh)
+{
+	struct handle *handle = map_remove(&handles->by_fh, fh);
+	if (handle)
+		free_handle(handle);
+}
+
+struct handle *handle_new(enum handle_kind kind)
+{
+	struct handle *handle = xcalloc(1, sizeof(*handle));
+	handle->kind = kind;
+	handle->fd = -1;
+	return handle;
+}
+
+static struct handle *open_bytes(struct bytes *bytes)
+{
+	if (!bytes)
+		return NULL;
+	struct handle *handle = handle_new(HANDLE_BYTES);
+	handle->bytes = bytes;
+	return handle;
+}
+
+static struct handle *open_file(const struct node *node, struct fail *why)
+{
+	int fd = file_open(node->tool, node->file->path, O_RDONLY);
+	if (fd < 0) {
+		fail_set(why, fd, "cannot open %s/%s: %s", node->tool->name, node->file->path,
+			strerror(-fd));
+		return NULL;
+	}
+	struct handle *handle = handle_new(HANDLE_FILE);
+	handle->fd = fd;
+	return handle;
+}
+
+static struct handle *open_growing(const struct node *node)
+{
+	struct handle *handle = handle_new(HANDLE_GROWING);
+	handle->seq = node->call->seq;
+	handle->part = node->type->part;
+	return handle;
+}
+
+struct handle *handle_open(struct server *server, const struct node *node, struct fail *why)
+{
+	if (node->kind == NODE_FILE)
+		return open_file(node, why);
+	if (node->type->render)
+		return open_bytes(view_get(server, node, why));
+	if (!node->call)
+		return open_bytes(
+			bytes_copy(view_before_any_call(node), strlen(view_before_any_call(node))));
+	if (!call_state_is_final(node->call->state))
+		return open_growing(node);
+	return open_bytes(calls_load(server->calls, node->call, node->type->part, why));
+}
+
+static int read_file(int fd, size_t size, size_t offset, struct buf *out)
+{
+	if (buf_reserve(out, size) < 0)
+		return out->failed;
+	ssize_t got = pread(fd, out->data + out->len, size, (off_t)offset);
+	if (got < 0)
+		return -errno;
+	out->len += (size_t)got;
+	return 0;
+}
+
+static int read_growing(struct server *server, const struct handle *handle, size_t size,
+	size_t offset, struct buf *out)
+{
+	const struct call *call = calls_get(server->calls, handle->seq);
+	struct fail why = FAIL_INIT;
+	return call ? calls_read(server->calls, call, handle->part, offset, size, out, &why) : 0;
+}
+
+int handle_read(struct server *server, const struct handle *handle, size_t size, size_t offset,
+	struct buf *out)
+{
+	switch (handle->kind) {
+	case HANDLE_BYTES:
+		if (offset >= handle->bytes->len)
+			return 0;
+		if (size > handle->bytes->len - offset)
+			size = handle->bytes->len - offset;
+		return buf_append(out, handle->bytes->data + offset, size);
+	case HANDLE_FILE:
+		return read_file(handle->fd, size, offset, out);
+	case HANDLE_GROWING:
+		return read_growing(server, handle, size, offset, out);
+	case HANDLE_CALL:
+	case HANDLE_DIR:
+		break;
+	}
+	return -EISDIR;
+}

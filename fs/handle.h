@@ -1,0 +1,64 @@
+/*
+ * Open files. What the kernel keeps for each is a number, never a pointer: it outlives this process,
+ * and the next server makes the handle anew from the node number (survival.md A4).
+ */
+#ifndef PEGFS_FS_HANDLE_H
+#define PEGFS_FS_HANDLE_H
+
+#include "core/base/bytes.h"
+#include "core/base/fail.h"
+#include "core/base/map.h"
+#include "core/running/call.h"
+
+struct callfile;
+struct listing;
+struct node;
+struct server;
+
+enum handle_kind {
+	HANDLE_BYTES,   /* a text as it was when it was opened */
+	HANDLE_GROWING, /* a part of a call that still grows: read through */
+	HANDLE_FILE,    /* a tool's own file */
+	HANDLE_CALL,    /* `call`, opened for writing */
+	HANDLE_DIR,
+};
+
+struct handle {
+	enum handle_kind kind;
+	struct bytes *bytes;       /* HANDLE_BYTES: a reference */
+	uint64_t seq;              /* HANDLE_GROWING */
+	enum call_part part;       /* HANDLE_GROWING */
+	int fd;                    /* HANDLE_FILE: owned */
+	struct callfile *callfile; /* HANDLE_CALL: owned */
+	struct listing *listing;   /* HANDLE_DIR: owned */
+};
+
+struct handles {
+	struct map by_fh; /* owned struct handle */
+	uint64_t next_fh;
+};
+
+/* first_fh: greater than all that an earlier server gave. */
+void handles_init(struct handles *handles, uint64_t first_fh);
+void handles_release(struct handles *handles);
+
+/* Puts a handle in (it becomes theirs) and returns its number. */
+uint64_t handles_add(struct handles *handles, struct handle *handle);
+
+/* The handle of a number, or NULL where this server does not know it. */
+struct handle *handles_get(const struct handles *handles, uint64_t fh);
+
+/* Takes it out and frees it. */
+void handles_drop(struct handles *handles, uint64_t fh);
+
+/* An empty one of a kind; the caller's until handles_add(). */
+struct handle *handle_new(enum handle_kind kind);
+
+/* A handle for reading a node, as it is now; or NULL and *why. */
+struct handle *handle_open(struct server *server, const struct node *node, struct fail *why);
+
+/* Up to size bytes from offset on; appended to out. Returns 0 or a negative errno. */
+int handle_read(struct server *server, const struct handle *handle, size_t size, size_t offset,
+	struct buf *out);
+
+#endif

@@ -1,0 +1,95 @@
+#include "fs/lookup.h"
+
+#include <errno.h>
+
+#include "core/base/auto.h"
+#include "core/base/xalloc.h"
+#include "fs/server.h"
+
+static int lookup_file(
+	struct server *server, const struct node *dir, const char *name, struct node *node)
+{
+	auto_free char *path =
+		dir->file ? xasprintf("%s/%s", dir->file->path, name) : xstrdup(name);
+	struct stat st;
+	int result = file_stat(dir->tool, path, &st);
+	if (result < 0)
+		return result == -ELOOP || result == -EXDEV ? -ENOENT : result;
+	const struct file *file = files_note(&server->files, dir->tool, path, st.st_mode);
+	if (!file)
+		return -ENOENT;
+	node_set(node, NODE_FILE, dir->tool);
+	node->file = file;
+	node->ino = file->ino;
+	return 0;
+}
+
+/* What a call left: of the call nearest to the reader, the number being the call's own. */
+static void find_nearest(struct server *server, const struct fuse_ctx *ctx, struct node *node)
+{
+	struct caller reader;
+	caller_load(&reader, ctx->uid, ctx->gid, ctx->pid);
+	bool finished = node->kind != NODE_LOG;
+	node->call = calls_nearest(server->calls, node->tool, &reader, finished);
+	if (node->call)
+		node->ino = ino_doc(node->kind, node->call->seq);
+}
+
+static int lookup_in_tool(
+	struct server *server, const struct node *dir, const char *name, struct node *node)
+{
+	enum node_kind kind = node_kind_of(NODE_TOOL, name);
+	if (kind == NODE_KINDS)
+		return lookup_file(server, dir, name, node);
+	node_set(node, kind, dir->tool);
+	return 0;
+}
+
+static int lookup_in_root(const struct server *server, const char *name, struct node *node)
+{
+	enum node_kind kind = node_kind_of(NODE_ROOT, name);
+	struct tool *tool = kind == NODE_KINDS ? snapshot_find(server->snapshot, name) : NULL;
+	if (kind == NODE_KINDS && !tool)
+		return -ENOENT;
+	node_set(node, tool ? NODE_TOOL : kind, tool);
+	return 0;
+}
+
+/* Without what depends on the one who asks. */
+static int lookup_plain(
+	struct server *server, const struct node *dir, const char *name, struct node *node)
+{
+	switch (dir->kind) {
+	case NODE_ROOT:
+		return lookup_in_root(server, name, node);
+	case NODE_TOOL:
+		return lookup_in_tool(server, dir, name, node);
+	case NODE_FILE:
+		return lookup_file(server, dir, name, node);
+	default:
+		node_set(node, node_kind_of(dir->kind, name), NULL);
+		return node->kind == NODE_KINDS ? -ENOENT : 0;
+	}
+}
+
+int lookup_name(struct server *server, const struct node *dir, const char *name,
+	const struct fuse_ctx *ctx, struct node *node)
+{
+	int result = lookup_plain(server, dir, name, node);
+	if (result == 0 && node->kind == NODE_CALL)
+		node->ino = ino_call(server->call_serial++, node->tool->id);
+	else if (result == 0 && node->type->caching == NODE_VERSIONED)
+		find_nearest(server, ctx, node);
+	return result;
+}
+
+int lookup_listed(
+	struct server *server, const struct node *dir, const char *name, struct node *node)
+{
+	enum node_kind kind = node_kind_of(dir->kind, name);
+	if (kind != NODE_KINDS &&
+		(kind == NODE_CALL || node_types[kind].caching == NODE_VERSIONED ||
+			node_types[kind].caching == NODE_VOLATILE))
+		return -ENOENT;
+	return lookup_plain(server, dir, name, node);
+}

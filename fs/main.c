@@ -1,0 +1,32 @@
+/* pegfs: the commands that mount, and all of core's. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "core/cmd/command.h"
+#include "fs/cmd_mount.h"
+
+static const struct command mount_commands[] = {
+	{ "mount", "show tools as a tree", cmd_mount },
+	{ "umount", "take the tree away", cmd_umount },
+	{ NULL, NULL, NULL },
+};
+
+/*
+ * mount(8) runs /sbin/mount.fuse.pegfs SOURCE MOUNTPOINT -o OPTIONS, or, where that is missing and
+ * mount.fuse3 is there, pegfs SOURCE MOUNTPOINT -o OPTIONS.
+ */
+static bool is_mount_helper(int argc, char **argv)
+{
+	const char *slash = strrchr(argv[0], '/');
+	if (strcmp(slash ? slash + 1 : argv[0], "mount.fuse.pegfs") == 0)
+		return true;
+	return argc >= 3 && argv[2][0] == '/' && argv[1][0] != '-' && strchr(argv[1], '/');
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 0 && is_mount_helper(argc, argv))
+		return cmd_mount(argc, argv);
+	return command_main(mount_commands, argc, argv);
+}

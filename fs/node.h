@@ -1,0 +1,85 @@
+/*
+ * The nodes of the tree. Each kind is one row of a table: where it stands, what it is called, its
+ * mode, how it may be cached, and how its bytes are made. A new synthesized file is one row and one
+ * render function (view.c).
+ */
+#ifndef PEGFS_FS_NODE_H
+#define PEGFS_FS_NODE_H
+
+#include <stdbool.h>
+#include <sys/stat.h>
+
+#include "core/base/buf.h"
+#include "core/running/call.h"
+#include "core/tools/tool.h"
+#include "fs/file.h"
+#include "fs/ino.h"
+
+struct server;
+
+enum node_kind {
+	NODE_ROOT,
+	NODE_README,
+	NODE_ALL_PROMPT,
+	NODE_TOOLS_JSON,
+	NODE_META,
+	NODE_VERSION,
+	NODE_TOOLS,
+	NODE_ERRORS,
+	NODE_STATS,
+	NODE_CONFIG,
+	NODE_FORMATS,
+	NODE_TYPEBOX,
+	NODE_TOOL,
+	NODE_SCHEMA,
+	NODE_PROMPT,
+	NODE_CALL,
+	NODE_RESULT_JSON,
+	NODE_RESULT_TEXT,
+	NODE_LOG,
+	NODE_FILE,
+	NODE_KINDS,
+};
+
+/* How the kernel may cache a node: call-semantics.md 4.2. */
+enum node_caching {
+	NODE_CACHED,    /* long timeouts, keep_cache; invalidated when the snapshot changes */
+	NODE_VERSIONED, /* a node number for each version: entry 0, attributes long, keep_cache */
+	NODE_VOLATILE,  /* direct_io, all timeouts 0 */
+	NODE_PASSED,    /* a tool's own file: short timeouts, keep_cache, can be mapped */
+};
+
+struct node_type {
+	const char *name; /* NULL: named by the tool, the call or the file */
+	enum node_kind parent;
+	mode_t mode;
+	enum node_caching caching;
+	/* The bytes of a file that is the same for all who read it; NULL for others. */
+	int (*render)(const struct server *server, const struct tool *tool, struct buf *out);
+	enum call_part part; /* of NODE_RESULT_JSON and the like */
+};
+
+extern const struct node_type node_types[NODE_KINDS];
+
+/* A node number, understood. Pointers are borrowed for the time of one request. */
+struct node {
+	uint64_t ino;
+	enum node_kind kind;
+	struct tool *tool;       /* NULL above the tools */
+	const struct call *call; /* what a call left; NULL: no call yet */
+	const struct file *file; /* NODE_FILE */
+	const struct node_type *type;
+};
+
+/* Understands a number. Returns 0, or -ESTALE where what it meant is gone. */
+int node_get(const struct server *server, uint64_t ino, struct node *node);
+
+/* The kind of that name below parent (NODE_ROOT, NODE_META, NODE_TOOL, ...), or NODE_KINDS. */
+enum node_kind node_kind_of(enum node_kind parent, const char *name);
+
+/* A static node of the tree (tool NULL) or of a tool. */
+void node_set(struct node *node, enum node_kind kind, struct tool *tool);
+
+bool node_is_dir(const struct node *node);
+
+#endif

@@ -1,0 +1,456 @@
+#include "fs/ops.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "core/base/auto.h"
+#include "core/base/log.h"
+#include "core/base/xalloc.h"
+#include "fs/attr.h"
+#include "fs/callfile.h"
+#include "fs/listing.h"
+#include "fs/lookup.h"
+#include "fs/server.h"
+
+#define MAX_WRITE (1024 * 1024)
+
+static struct server *server_of(fuse_req_t req)
+{
+	return fuse_req_userdata(req);
+}
+
+static void on_init(void *userdata, struct fuse_conn_info *conn)
+{
+	(void)userdata;
+	/* An aio writer could not be killed (call-semantics.md H12); the rest is 4.1. */
+	conn->want &= ~(unsigned)(FUSE_CAP_ASYNC_DIO | FUSE_CAP_WRITEBACK_CACHE);
+	conn->want |= conn->capable & (FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_AUTO_INVAL_DATA);
+	conn->max_write = MAX_WRITE;
+}
+
+/* ---- names and attributes */
+
+static void on_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct server *server = server_of(req);
+	struct node dir, node;
+	struct fuse_entry_param entry;
+	int result = node_get(server, parent, &dir);
+	if (result == 0)
+		result = lookup_name(server, &dir, name, fuse_req_ctx(req), &node);
+	if (result == 0)
+		result = attr_entry(server, &node, fuse_req_ctx(req), &entry);
+	if (result < 0)
+		fuse_reply_err(req, -result);
+	else
+		fuse_reply_entry(req, &entry);
+}
+
+static void on_forget(fuse_req_t req, fuse_ino_t ino, uint64_t count)
+{
+	if (ino_class(ino) == INO_FILE)
+		files_forget(&server_of(req)->files, ino, count);
+	fuse_reply_none(req);
+}
+
+static void on_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
+{
+	for (size_t i = 0; i < count; i++)
+		if (ino_class(forgets[i].ino) == INO_FILE)
+			files_forget(&server_of(req)->files, forgets[i].ino, forgets[i].nlookup);
+	fuse_reply_none(req);
+}
+
+static void reply_attr(fuse_req_t req, const struct node *node)
+{
+	struct stat st;
+	double timeout = 0;
+	int result = attr_stat(server_of(req), node, fuse_req_ctx(req), &st, &timeout);
+	if (result < 0)
+		fuse_reply_err(req, -result);
+	else
+		fuse_reply_attr(req, &st, timeout);
+}
+
+static void on_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	(void)fi;
+	struct node node;
+	int result = node_get(server_of(req), ino, &node);
+	if (result < 0)
+		fuse_reply_err(req, -result);
+	else
+		reply_attr(req, &node);
+}
+
+/* On `call` all of it succeeds and changes nothing, so that cp -a, touch and tar work: 4.3. */
+static void on_setattr(
+	fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set, struct fuse_file_info *fi)
+{
+	struct server *server = server_of(req);
+	struct node node;
+	int result = node_get(server, ino, &node);
+	if (result == 0 && node.kind != NODE_CALL)
+		result = node.type->caching == NODE_VERSIONED ? -EPERM : -EROFS;
+	if (result < 0) {
+		fuse_reply_err(req, -result);
+		return;
+	}
+	const struct handle *handle = fi ? handles_get(&server->handles, fi->fh) : NULL;
+	if (handle && handle->callfile && to_set & FUSE_SET_ATTR_SIZE && attr->st_size == 0)
+		callfile_truncate(handle->callfile);
+	reply_attr(req, &node);
+}
+
+static void on_readlink(fuse_req_t req, fuse_ino_t ino)
+{
+	struct node node;
+	auto_buf struct buf target = BUF_INIT(4096);
+	int result = node_get(server_of(req), ino, &node);
+	if (result == 0)
+		result = node.file ? file_read_link(node.tool, node.file->path, &target) : -EINVAL;
+	if (result < 0)
+		fuse_reply_err(req, -result);
+	else
+		fuse_reply_readlink(req, buf_str(&target));
+}
+
+static void on_statfs(fuse_req_t req, fuse_ino_t ino)
+{
+	(void)ino;
+	/* One block, all in use: `df` hides file systems without any. */
+	const struct statvfs fs = { .f_bsize = 4096,
+		.f_frsize = 4096,
+		.f_blocks = 1,
+		.f_files = server_of(req)->snapshot->count,
+		.f_namemax = NAME_MAX };
+	fuse_reply_statfs(req, &fs);
+}
+
+/* ---- files */
+
+static void set_caching(const struct node *node, struct fuse_file_info *fi)
+{
+	bool is_growing = node->call && !call_state_is_final(node->call->state);
+	if (node->type->caching == NODE_VOLATILE || is_growing)
+		fi->direct_io = 1;
+	else
+		fi->keep_cache = 1;
+	fi->noflush = (fi->flags & O_ACCMODE) == O_RDONLY;
+}
+
+static int open_call(struct server *server, const struct node *node, const struct fuse_ctx *ctx,
+	struct fuse_file_info *fi)
+{
+	if (!attr_may_call(server, ctx->uid))
+		return -EACCES;
+	struct handle *handle = handle_new(HANDLE_CALL);
+	handle->callfile = callfile_new(server, node->tool, 0, ctx, node->ino, fi->flags);
+	fi->fh = handles_add(&server->handles, handle);
+	return 0;
+}
+
+static int open_to_read(struct server *server, const struct node *node, struct fuse_file_info *fi)
+{
+	struct fail why = FAIL_INIT;
+	struct handle *handle = handle_open(server, node, &why);
+	if (!handle) {
+		if (why.code != -ENOENT && why.code != -EACCES)
+			log_msg(LOG_LEVEL_WARNING, "%s", why.text);
+		return why.code;
+	}
+	fi->fh = handles_add(&server->handles, handle);
+	return 0;
+}
+
+static void on_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct server *server = server_of(req);
+	struct node node;
+	int result = node_get(server, ino, &node);
+	bool to_write = (fi->flags & O_ACCMODE) != O_RDONLY || fi->flags & O_TRUNC;
+	if (result == 0 && to_write && node.kind != NODE_CALL)
+		result = -EROFS;
+	if (result == 0 && (fi->flags & O_ACCMODE) != O_RDONLY)
+		result = open_call(server, &node, fuse_req_ctx(req), fi);
+	else if (result == 0)
+		result = open_to_read(server, &node, fi);
+	if (result < 0) {
+		fuse_reply_err(req, -result);
+		return;
+	}
+	uint64_t fh = fi->fh;
+	set_caching(&node, fi);
+	/* Interrupted meanwhile: no release will come. */
+	if (fuse_reply_open(req, fi) == -ENOENT)
+		handles_drop(&server->handles, fh);
+}
+
+/* The handle, or NULL with the request answered. */
+static struct handle *handle_of(fuse_req_t req, const struct fuse_file_info *fi)
+{
+	struct handle *handle = handles_get(&server_of(req)->handles, fi->fh);
+	if (!handle)
+		fuse_reply_err(req, ESTALE);
+	return handle;
+}
+
+static void on_read(
+	fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
+{
+	(void)ino;
+	const struct handle *handle = handle_of(req, fi);
+	if (!handle)
+		return;
+	if (handle->callfile) {
+		callfile_read(handle->callfile, req, size, offset, fi);
+		return;
+	}
+	auto_buf struct buf bytes = BUF_INIT(size);
+	int result = handle_read(server_of(req), handle, size, (size_t)offset, &bytes);
+	if (result < 0)
+		fuse_reply_err(req, -result);
+	else
+		fuse_reply_buf(req, bytes.data, bytes.len);
+}
+
+static void on_write(fuse_req_t req, fuse_ino_t ino, const char *bytes, size_t size, off_t offset,
+	struct fuse_file_info *fi)
+{
+	(void)ino;
+	const struct handle *handle = handle_of(req, fi);
+	if (!handle)
+		return;
+	if (handle->callfile)
+		callfile_write(handle->callfile, req, bytes, size, offset);
+	else
+		fuse_reply_err(req, EBADF);
+}
+
+static void on_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	(void)ino;
+	const struct handle *handle = handles_get(&server_of(req)->handles, fi->fh);
+	if (handle && handle->callfile)
+		callfile_flush(handle->callfile, req);
+	else
+		fuse_reply_err(req, 0);
+}
+
+static void on_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	(void)ino;
+	handles_drop(&server_of(req)->handles, fi->fh);
+	fuse_reply_err(req, 0);
+}
+
+static void on_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
+{
+	(void)ino;
+	(void)datasync;
+	(void)fi;
+	fuse_reply_err(req, 0);
+}
+
+/* Without it, glibc would write a NUL into the document: call-semantics.md 2. */
+static void on_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t length,
+	struct fuse_file_info *fi)
+{
+	(void)ino;
+	(void)mode;
+	(void)offset;
+	(void)length;
+	(void)fi;
+	fuse_reply_err(req, 0);
+}
+
+static void on_poll(
+	fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct fuse_pollhandle *poll)
+{
+	(void)ino;
+	const struct handle *handle = handles_get(&server_of(req)->handles, fi->fh);
+	if (handle && handle->callfile) {
+		callfile_poll(handle->callfile, req, fi, poll);
+		return;
+	}
+	if (poll)
+		fuse_pollhandle_destroy(poll);
+	fuse_reply_poll(req, POLLIN | POLLRDNORM);
+}
+
+/* ---- directories */
+
+static void on_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct server *server = server_of(req);
+	struct node node;
+	struct fail why = FAIL_INIT;
+	struct listing *listing = NULL;
+	int result = node_get(server, ino, &node);
+	if (result == 0 && !node_is_dir(&node))
+		result = -ENOTDIR;
+	if (result == 0 && !(listing = listing_new(server, &node, &why)))
+		result = why.code;
+	if (result < 0) {
+		fuse_reply_err(req, -result);
+		return;
+	}
+	struct handle *handle = handle_new(HANDLE_DIR);
+	handle->listing = listing;
+	fi->fh = handles_add(&server->handles, handle);
+	uint64_t fh = fi->fh;
+	if (fuse_reply_open(req, fi) == -ENOENT)
+		handles_drop(&server->handles, fh);
+}
+
+/* Adds one entry; returns the bytes it takes, which may be more than there are left. */
+static size_t add_entry(fuse_req_t req, char *at, size_t left, const struct listing_entry *item)
+{
+	const struct stat st = { .st_ino = item->ino, .st_mode = item->type };
+	return fuse_add_direntry(req, at, left, item->name, &st, (off_t)item->offset);
+}
+
+/* With attributes, where looking the entry up is the same for all and costs nothing later. */
+static size_t add_entry_plus(fuse_req_t req, const struct node *dir, char *at, size_t left,
+	const struct listing_entry *item)
+{
+	struct server *server = server_of(req);
+	struct fuse_entry_param entry = { .attr = { .st_ino = item->ino, .st_mode = item->type } };
+	struct node node;
+	/* First the room, then the look-up: the kernel counts only what it gets. */
+	size_t need = fuse_add_direntry_plus(req, NULL, 0, item->name, &entry, 0);
+	if (need <= left && item->offset >= LISTING_FIRST &&
+		lookup_listed(server, dir, item->name, &node) == 0 &&
+		attr_entry(server, &node, fuse_req_ctx(req), &entry) < 0)
+		entry = (struct fuse_entry_param){ .attr = { .st_ino = item->ino,
+							   .st_mode = item->type } };
+	return fuse_add_direntry_plus(req, at, left, item->name, &entry, (off_t)item->offset);
+}
+
+static void reply_listing(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+	const struct fuse_file_info *fi, bool plus)
+{
+	const struct handle *handle = handle_of(req, fi);
+	if (!handle)
+		return;
+	struct node dir;
+	if (!handle->listing || node_get(server_of(req), ino, &dir) < 0) {
+		fuse_reply_err(req, ENOTDIR);
+		return;
+	}
+	auto_free char *bytes = malloc(size);
+	if (!bytes) {
+		fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	size_t used = 0;
+	const struct listing *listing = handle->listing;
+	for (size_t i = listing_after(listing, (uint64_t)offset); i < listing->count; i++) {
+		const struct listing_entry *item = &listing->items[i];
+		size_t need = plus ? add_entry_plus(req, &dir, bytes + used, size - used, item)
+				   : add_entry(req, bytes + used, size - used, item);
+		if (need > size - used)
+			break;
+		used += need;
+	}
+	fuse_reply_buf(req, bytes, used);
+}
+
+static void on_readdir(
+	fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
+{
+	reply_listing(req, ino, size, offset, fi, false);
+}
+
+static void on_readdirplus(
+	fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
+{
+	reply_listing(req, ino, size, offset, fi, true);
+}
+
+/* ---- what is refused: everything but `call` is read-only */
+
+static void on_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t dev)
+{
+	(void)parent;
+	(void)name;
+	(void)mode;
+	(void)dev;
+	fuse_reply_err(req, EROFS);
+}
+
+static void on_create(
+	fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, struct fuse_file_info *fi)
+{
+	(void)fi;
+	on_mknod(req, parent, name, mode, 0);
+}
+
+static void on_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
+{
+	on_mknod(req, parent, name, mode, 0);
+}
+
+static void on_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name)
+{
+	(void)target;
+	on_mknod(req, parent, name, 0, 0);
+}
+
+static void on_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t new_parent, const char *new_name)
+{
+	(void)ino;
+	on_mknod(req, new_parent, new_name, 0, 0);
+}
+
+static void on_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	(void)parent;
+	(void)name;
+	fuse_reply_err(req, EPERM);
+}
+
+static void on_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
+	const char *new_name, unsigned flags)
+{
+	(void)new_parent;
+	(void)new_name;
+	(void)flags;
+	on_unlink(req, parent, name);
+}
+
+const struct fuse_lowlevel_ops server_ops = {
+	.init = on_init,
+	.lookup = on_lookup,
+	.forget = on_forget,
+	.forget_multi = on_forget_multi,
+	.getattr = on_getattr,
+	.setattr = on_setattr,
+	.readlink = on_readlink,
+	.statfs = on_statfs,
+	.open = on_open,
+	.read = on_read,
+	.write = on_write,
+	.flush = on_flush,
+	.release = on_release,
+	.fsync = on_fsync,
+	.fallocate = on_fallocate,
+	.poll = on_poll,
+	.opendir = on_opendir,
+	.readdir = on_readdir,
+	.readdirplus = on_readdirplus,
+	.releasedir = on_release,
+	.fsyncdir = on_fsync,
+	.mknod = on_mknod,
+	.create = on_create,
+	.mkdir = on_mkdir,
+	.symlink = on_symlink,
+	.link = on_link,
+	.unlink = on_unlink,
+	.rmdir = on_unlink,
+	.rename = on_rename,
+};

@@ -1,0 +1,40 @@
+/* What `pegfs mount` was asked for: on its command line, or with -o as mount(8) and fstab(5) do. */
+#ifndef PEGFS_FS_OPTIONS_H
+#define PEGFS_FS_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/buf.h"
+#include "core/base/fail.h"
+#include "core/base/log.h"
+#include "core/running/environment.h"
+
+struct mount_options {
+	char *mountpoint; /* owned; absolute */
+	char *shown_at;   /* owned; the path that the texts name */
+	char *tools;      /* owned; colon-separated */
+	char *lib_dir;    /* owned; host scripts and node modules */
+	bool foreground;
+	int ready_fd; /* -1: none; gets "READY\n" */
+	bool allow_other;
+	unsigned long mount_flags; /* MS_ of mount(2) */
+	unsigned keep;             /* finished calls of each caller and tool */
+	unsigned timeout_ms;       /* of a call */
+	size_t request_max;        /* bytes of one request */
+	unsigned hosts_max;
+	enum log_level log_level;
+	struct environment environment; /* of tools */
+};
+
+/*
+ * Parses the arguments behind `mount` (argv[0] is the command's name). Returns 0; 1 where --help was
+ * served; or -EINVAL and *why. options is to be released in every case.
+ */
+int options_parse(struct mount_options *options, int argc, char **argv, struct fail *why);
+void options_release(struct mount_options *options);
+
+/* Appends the options in force, one NAME=VALUE a line, without the tools' environment's values. */
+int options_render(const struct mount_options *options, struct buf *out);
+
+#endif

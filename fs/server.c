@@ -1,0 +1,164 @@
+#include "fs/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "core/base/io.h"
+#include "core/base/log.h"
+#include "core/running/statedir.h"
+#include "fs/mount.h"
+#include "fs/ops.h"
+#include "fs/options.h"
+#include "fs/session.h"
+
+static void on_session_end(void *arg)
+{
+	struct server *server = arg;
+	loop_stop(server->loop, 0);
+}
+
+static void on_signal(void *arg, int signal)
+{
+	struct server *server = arg;
+	log_msg(LOG_LEVEL_INFO, "ended by signal %d (%s)", signal, strsignal(signal));
+	loop_stop(server->loop, 0);
+}
+
+static int watch_signals(struct server *server, struct fail *why)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	signal(SIGPIPE, SIG_IGN);
+	return loop_watch_signals(server->loop, &set, on_signal, server, why);
+}
+
+/* Every open file of a tool takes a descriptor: have as many as the system gives. */
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+/*
+ * A kernel with a time limit for FUSE requests aborts the whole mount when a held write or read
+ * takes longer (H13, since Linux 6.15). Calls are then cut below it.
+ */
+static unsigned cap_timeout(unsigned timeout_ms)
+{
+	static const char *const limits[] = { "/proc/sys/fs/fuse/default_request_timeout",
+		"/proc/sys/fs/fuse/max_request_timeout" };
+	for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
+		unsigned limit_s = 0;
+		FILE *file = fopen(limits[i], "re");
+		if (!file)
+			continue;
+		if (fscanf(file, "%u", &limit_s) == 1 && limit_s > 0 &&
+			limit_s < timeout_ms / 1000 + 2) {
+			timeout_ms = limit_s > 4 ? (limit_s - 2) * 1000 : limit_s * 500;
+			log_msg(LOG_LEVEL_WARNING,
+				"%s is %u: the kernel would end the whole mount at a call that "
+				"takes longer, so calls are ended after %u ms; set it to 0 for "
+				"longer ones",
+				limits[i], limit_s, timeout_ms);
+		}
+		fclose(file);
+	}
+	return timeout_ms;
+}
+
+static int make_running(struct server *server, const struct statedir *state, struct fail *why)
+{
+	const struct mount_options *options = server->options;
+	struct executor_config config = { 0 };
+	executor_config_defaults(&config);
+	config.lib_dir = options->lib_dir;
+	config.state_dir = state->path;
+	config.env = (const char *const *)options->environment.items;
+	config.timeout_ms = cap_timeout(options->timeout_ms);
+	if (options->hosts_max)
+		config.hosts_max = options->hosts_max;
+	server->executor = executor_new(server->loop, &config, why);
+	if (!server->executor)
+		return why->code;
+	const struct calls_config calls = { .dir_fd = state->calls_fd, .keep = options->keep };
+	server->calls = calls_new(server->loop, server->executor, &calls);
+	return 0;
+}
+
+static void make_tools(struct server *server)
+{
+	server->registry = registry_new(server->options->tools);
+	registry_scan(server->registry);
+	server->snapshot = snapshot_ref(registry_current(server->registry));
+	for (size_t i = 0; i < server->snapshot->faults.count; i++)
+		log_msg(LOG_LEVEL_DEBUG, "%s: %s", server->snapshot->faults.items[i].file,
+			server->snapshot->faults.items[i].text);
+}
+
+/* In the reverse order of what refers to what. */
+static void release(struct server *server)
+{
+	handles_release(&server->handles);
+	session_free(server->session);
+	executor_free(server->executor);
+	calls_free(server->calls);
+	views_release(&server->views);
+	files_release(&server->files);
+	snapshot_unref(server->snapshot);
+	registry_free(server->registry);
+	loop_free(server->loop);
+}
+
+static int serve(struct server *server, int fuse_fd, const struct statedir *state,
+	void (*on_ready)(void *), void *arg, struct fail *why)
+{
+	if (watch_signals(server, why) < 0 || make_running(server, state, why) < 0) {
+		close(fuse_fd);
+		return why->code;
+	}
+	make_tools(server);
+	server->session =
+		session_new(server->loop, fuse_fd, &server_ops, server, on_session_end, why);
+	if (!server->session)
+		return why->code;
+	log_msg(LOG_LEVEL_INFO, "%zu tools at %s", server->snapshot->count,
+		server->options->mountpoint);
+	on_ready(arg);
+	int result = loop_run(server->loop);
+	return result < 0 ? fail_set(why, result, "waiting for events: %s", strerror(-result)) : 0;
+}
+
+int server_run(const struct mount_options *options, int fuse_fd, void (*on_ready)(void *arg),
+	void *arg, struct fail *why)
+{
+	struct server server = { .options = options, .uid = geteuid() };
+	struct statedir state = STATEDIR_INIT;
+	clock_gettime(CLOCK_REALTIME, &server.started);
+	/* Numbers that the kernel keeps must not come again: they start from the clock. */
+	server.call_serial = (uint64_t)server.started.tv_sec << 4;
+	handles_init(&server.handles, (uint64_t)server.started.tv_sec << 32 | 1);
+	raise_file_limit();
+	server.loop = loop_new(why);
+	if (!server.loop || statedir_make(&state, options->mountpoint, why) < 0)
+		close(fuse_fd);
+	else
+		serve(&server, fuse_fd, &state, on_ready, arg, why);
+	release(&server);
+	/* Ended by a signal: nobody else will take the mount away. */
+	struct fail ignored = FAIL_INIT;
+	if (mount_is_ours(options->mountpoint))
+		mount_detach(options->mountpoint, true, &ignored);
+	statedir_remove(&state);
+	return why->code;
+}

@@ -1,0 +1,43 @@
+/* The server: everything of one mount, wired together. One thread, one loop. */
+#ifndef PEGFS_FS_SERVER_H
+#define PEGFS_FS_SERVER_H
+
+#include <time.h>
+
+#include "core/base/loop.h"
+#include "core/running/calls.h"
+#include "core/running/executor.h"
+#include "core/tools/registry.h"
+#include "fs/file.h"
+#include "fs/handle.h"
+#include "fs/node.h"
+#include "fs/view.h"
+
+struct session;
+struct mount_options;
+
+struct server {
+	const struct mount_options *options; /* borrowed */
+	struct loop *loop;
+	struct registry *registry;
+	struct snapshot *snapshot; /* a reference: what the tree shows now */
+	struct executor *executor;
+	struct calls *calls;
+	struct session *session;
+	struct views views;
+	struct files files;
+	struct handles handles;
+	uint64_t call_serial;    /* of the next look-up of `call` */
+	struct timespec started; /* CLOCK_REALTIME; the time of what the daemon itself makes */
+	int state_fd;            /* the private directory */
+	uid_t uid;               /* of the daemon; another may only call where that is root */
+};
+
+/*
+ * Serves an existing mount on fuse_fd (becomes the server's) until it is unmounted or a signal ends
+ * it. on_ready(arg) is called once, when the tree can be used. 0 or *why.
+ */
+int server_run(const struct mount_options *options, int fuse_fd, void (*on_ready)(void *arg),
+	void *arg, struct fail *why);
+
+#endif

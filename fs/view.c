@@ -1,0 +1,203 @@
+#include "fs/view.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <string.h>
+
+#include "core/base/auto.h"
+#include "core/tools/prompt.h"
+#include "core/tools/schema.h"
+#include "fs/options.h"
+#include "fs/server.h"
+#include "fs/stats.h"
+
+#define VIEWS_HELD_MAX (16 * 1024 * 1024)
+#define STATS_AGE_MS 1000 /* so that the size in a stat is that of the bytes which are read next */
+
+static void drop_bytes(struct views *views)
+{
+	size_t at = 0;
+	const struct map_slot *slot;
+	while ((slot = map_next(&views->bytes, &at)))
+		bytes_unref(slot->value);
+	map_release(&views->bytes);
+	views->held = 0;
+}
+
+void views_release(struct views *views)
+{
+	drop_bytes(views);
+	map_release(&views->sizes);
+}
+
+void views_reset(struct views *views)
+{
+	views_release(views);
+}
+
+static struct bytes *render(struct server *server, const struct node *node, struct fail *why)
+{
+	auto_buf struct buf out = BUF_INIT(PROMPT_ALL_SIZE_MAX);
+	int result = node->type->render(server, node->tool, &out);
+	if (result == 0)
+		result = out.failed;
+	if (result < 0) {
+		fail_set(why, result, "cannot make %s%s%s: %s", node->tool ? node->tool->name : "",
+			node->tool ? "/" : "", node->type->name, strerror(-result));
+		return NULL;
+	}
+	return bytes_take(&out);
+}
+
+static uint64_t key_of(const struct node *node)
+{
+	return ino_static(node->kind, node->tool ? node->tool->id : 0);
+}
+
+static bool is_fresh(const struct server *server, const struct node *node)
+{
+	return node->kind != NODE_STATS ||
+	       loop_now_ms(server->loop) - server->views.stats_ms < STATS_AGE_MS;
+}
+
+static void keep(struct server *server, const struct node *node, struct bytes *bytes)
+{
+	struct views *views = &server->views;
+	if (node->kind == NODE_STATS)
+		views->stats_ms = loop_now_ms(server->loop);
+	map_put(&views->sizes, key_of(node), (void *)(uintptr_t)(bytes->len + 1));
+	if (bytes->len > VIEWS_HELD_MAX)
+		return;
+	if (views->held + bytes->len > VIEWS_HELD_MAX)
+		drop_bytes(views);
+	views->held += bytes->len;
+	struct bytes *former = map_put(&views->bytes, key_of(node), bytes_ref(bytes));
+	if (former)
+		views->held -= former->len;
+	bytes_unref(former);
+}
+
+struct bytes *view_get(struct server *server, const struct node *node, struct fail *why)
+{
+	struct bytes *held = map_get(&server->views.bytes, key_of(node));
+	if (held && is_fresh(server, node))
+		return bytes_ref(held);
+	struct bytes *bytes = render(server, node, why);
+	if (bytes)
+		keep(server, node, bytes);
+	return bytes;
+}
+
+int view_size(struct server *server, const struct node *node, size_t *size)
+{
+	uintptr_t known = (uintptr_t)map_get(&server->views.sizes, key_of(node));
+	if (known && is_fresh(server, node)) {
+		*size = known - 1;
+		return 0;
+	}
+	struct fail why = FAIL_INIT;
+	struct bytes *bytes = view_get(server, node, &why);
+	if (!bytes)
+		return why.code;
+	*size = bytes->len;
+	bytes_unref(bytes);
+	return 0;
+}
+
+const char *view_before_any_call(const struct node *node)
+{
+	return node->kind == NODE_RESULT_JSON ? "null\n" : "";
+}
+
+/* ---- the render functions */
+
+int view_readme(const struct server *server, const struct tool *tool, struct buf *out)
+{
+	(void)tool;
+	return prompt_readme(
+		server->snapshot->tools, server->snapshot->count, server->options->shown_at, out);
+}
+
+int view_all_prompt(const struct server *server, const struct tool *tool, struct buf *out)
+{
+	(void)tool;
+	return prompt_all(
+		server->snapshot->tools, server->snapshot->count, server->options->shown_at, out);
+}
+
+int view_tools_json(const struct server *server, const struct tool *tool, struct buf *out)
+{
+	(void)tool;
+	return prompt_tools_json(server->snapshot->tools, server->snapshot->count, out);
+}
+
+int view_version(const struct server *server, const struct tool *tool, struct buf *out)
+{
+	(void)server;
+	(void)tool;
+	return buf_puts(out, PEGFS_VERSION "\n");
+}
+
+/* One line a tool: name, version, language and the directory it is from, parted by tabs. */
+int view_tools(const struct server *server, const struct tool *tool, struct buf *out)
+{
+	(void)tool;
+	buf_puts(out, "# name\tversion\tlanguage\tsource\n");
+	for (size_t i = 0; i < server->snapshot->count; i++) {
+		const struct tool *each = server->snapshot->tools[i];
+		buf_printf(out, "%s\t%" PRId64 "\t%s\t%s\n", each->name, each->version,
+			language_name(each->language), each->dir);
+	}
+	return out->failed;
+}
+
+int view_errors(const struct server *server, const struct tool *tool, struct buf *out)
+{
+	(void)tool;
+	faults_render(&server->snapshot->faults, out);
+	return out->failed;
+}
+
+int view_stats(const struct server *server, const struct tool *tool, struct buf *out)
+{
+	(void)tool;
+	return stats_render(server, out);
+}
+
+int view_config(const struct server *server, const struct tool *tool, struct buf *out)
+{
+	(void)tool;
+	return options_render(server->options, out);
+}
+
+int view_typebox(const struct server *server, const struct tool *tool, struct buf *out)
+{
+	(void)tool;
+	auto_json json_t *schemas = json_object();
+	for (size_t i = 0; i < server->snapshot->count; i++) {
+		const struct tool *each = server->snapshot->tools[i];
+		json_object_set_new(schemas, each->name, schema_build_typebox(each));
+	}
+	auto_free char *text = json_dumps(schemas, JSON_INDENT(2));
+	if (!text)
+		return -ENOMEM;
+	buf_puts(out, text);
+	return buf_putc(out, '\n');
+}
+
+int view_schema(const struct server *server, const struct tool *tool, struct buf *out)
+{
+	(void)server;
+	return prompt_schema(tool, out);
+}
+
+int view_prompt(const struct server *server, const struct tool *tool, struct buf *out)
+{
+	return prompt_tool(tool, server->options->shown_at, out);
+}
+
+int view_usage(const struct server *server, const struct tool *tool, struct buf *out)
+{
+	return prompt_usage(tool, server->options->shown_at, out);
+}

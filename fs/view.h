@@ -1,0 +1,52 @@
+/*
+ * (snapshot, node) -> bytes. Each text is made once for a snapshot, at the first need: its size is
+ * kept for good, for `ls -l` shows true sizes; its bytes as long as there is room.
+ */
+#ifndef PEGFS_FS_VIEW_H
+#define PEGFS_FS_VIEW_H
+
+#include "core/base/buf.h"
+#include "core/base/bytes.h"
+#include "core/base/fail.h"
+#include "core/base/map.h"
+#include "core/tools/tool.h"
+
+struct server;
+struct node;
+
+struct views {
+	struct map bytes;  /* ino -> reference to struct bytes */
+	struct map sizes;  /* ino -> size + 1, as a pointer's value */
+	size_t held;       /* bytes in there */
+	uint64_t stats_ms; /* when the statistics were made last */
+};
+
+void views_release(struct views *views);
+
+/* Forgets all texts: the snapshot has changed. */
+void views_reset(struct views *views);
+
+/* The bytes of a node with a render function; a new reference, or NULL and *why. */
+struct bytes *view_get(struct server *server, const struct node *node, struct fail *why);
+
+/* Its exact size. Returns 0 or a negative errno. */
+int view_size(struct server *server, const struct node *node, size_t *size);
+
+/* What a result node holds before any call: "null\n" in JSON, else nothing; static. */
+const char *view_before_any_call(const struct node *node);
+
+/* The render functions of the table of kinds. */
+int view_readme(const struct server *server, const struct tool *tool, struct buf *out);
+int view_all_prompt(const struct server *server, const struct tool *tool, struct buf *out);
+int view_tools_json(const struct server *server, const struct tool *tool, struct buf *out);
+int view_version(const struct server *server, const struct tool *tool, struct buf *out);
+int view_tools(const struct server *server, const struct tool *tool, struct buf *out);
+int view_errors(const struct server *server, const struct tool *tool, struct buf *out);
+int view_stats(const struct server *server, const struct tool *tool, struct buf *out);
+int view_config(const struct server *server, const struct tool *tool, struct buf *out);
+int view_typebox(const struct server *server, const struct tool *tool, struct buf *out);
+int view_schema(const struct server *server, const struct tool *tool, struct buf *out);
+int view_prompt(const struct server *server, const struct tool *tool, struct buf *out);
+int view_usage(const struct server *server, const struct tool *tool, struct buf *out);
+
+#endif
