@@ -303,13 +303,23 @@ static void report_no_manifest(struct loader *loader)
 			"there is %s, but no %s beside it; a tool needs both", entry, TOOL_FILE);
 }
 
+/* Gives those that have none their file: the one of that name in the directory, or itself. */
+static void name_file(struct faults *faults, const char *dir, const char *name)
+{
+	if (faults->count == 0)
+		return;
+	auto_free char *file = name ? xasprintf("%s/%s", dir, name) : xstrdup(dir);
+	struct faults nameless = *faults;
+	*faults = (struct faults)FAULTS_INIT;
+	faults_move(faults, &nameless, file);
+}
+
 bool candidate_load(int dir_fd, const char *source, const char *dir_name,
 	const struct candidate *before, struct buf *scratch, struct candidate *candidate)
 {
 	struct timespec now;
 	clock_gettime(CLOCK_REALTIME, &now);
 	auto_free char *dir = xasprintf("%s/%s", source, dir_name);
-	auto_free char *file = xasprintf("%s/%s", dir, TOOL_FILE);
 	struct loader loader = {
 		.dir_fd = dir_fd,
 		.dir = dir,
@@ -331,12 +341,8 @@ bool candidate_load(int dir_fd, const char *source, const char *dir_name,
 		return false;
 	if (candidate->tool)
 		warn_hidden(&loader);
-	struct faults parse_faults = candidate->parse_faults;
-	candidate->parse_faults = (struct faults)FAULTS_INIT;
-	faults_move(&candidate->parse_faults, &parse_faults, file);
-	struct faults place_faults = candidate->place_faults;
-	candidate->place_faults = (struct faults)FAULTS_INIT;
-	faults_move(&candidate->place_faults, &place_faults, result < 0 ? dir : file);
+	name_file(&candidate->parse_faults, dir, TOOL_FILE);
+	name_file(&candidate->place_faults, dir, result < 0 ? NULL : TOOL_FILE);
 	return true;
 }
 

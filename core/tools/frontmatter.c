@@ -146,6 +146,9 @@ static void find(struct findings *findings, const struct frontmatter *front, siz
 static bool is_clean(const char *text, size_t len)
 {
 	for (size_t at = 0, step; at < len; at += step) {
+		step = 1;
+		if (text[at] >= ' ' && text[at] < 0x7f)
+			continue;
 		step = utf8_char_len(text + at, len - at);
 		if (step == 0 || is_forbidden(text + at, step))
 			return false;

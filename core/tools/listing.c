@@ -37,7 +37,7 @@ const char *listing_text(enum listing_name name)
 static void note(struct listing *listing, const char *name, unsigned char type)
 {
 	for (size_t i = 0; i < LISTING_COUNT; i++)
-		if (strcmp(name, texts[i]) == 0) {
+		if (name[0] == texts[i][0] && strcmp(name, texts[i]) == 0) {
 			listing->types[i] = type;
 			return;
 		}
