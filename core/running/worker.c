@@ -209,6 +209,8 @@ struct worker *worker_start(struct executor *executor, const struct identity *wh
 			(unsigned long long)(config->memory_max / 100 * HEAP_PERCENT >> 20));
 		argv[argc++] = heap;
 	}
+	if (runtime == RUNTIME_PYTHON)
+		argv[argc++] = "-u"; /* what a tool prints is out when print() returns */
 	argv[argc++] = executor->scripts[runtime];
 	auto_json json_t *settings = make_settings(executor, who);
 	struct worker *worker = xcalloc(1, sizeof(*worker));

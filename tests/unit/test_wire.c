@@ -180,7 +180,14 @@ static void what_is_sent_is_one_line_each(void **state)
 	auto_buf struct buf out = BUF_INIT(10000);
 	auto_json json_t *settings = json_pack("{s:i,s:s}", "resultMax", 5, "key", "not this one");
 	assert_int_equal(wire_put_attach(&out, KEY, 7, settings), 0);
-	assert_int_equal(wire_put_call(&out, "id", "n\"1", "/d\n", "index.ts", "{\"a\":1}"), 0);
+	auto_json json_t *secrets = json_pack("[s]", "token");
+	struct wire_call call = { .id = "id",
+		.name = "n\"1",
+		.dir = "/d\n",
+		.entry = "index.ts",
+		.secrets = secrets,
+		.params = "{\"a\":1}" };
+	assert_int_equal(wire_put_call(&out, &call), 0);
 	assert_int_equal(wire_put_prepare(&out, "/d", "index.ts"), 0);
 	assert_int_equal(wire_put_abort(&out, "id", "why"), 0);
 	assert_int_equal(wire_put_ack(&out, 12), 0);
@@ -188,7 +195,7 @@ static void what_is_sent_is_one_line_each(void **state)
 	assert_string_equal(buf_str(&out),
 		"\n{\"type\":\"attach\",\"key\":\"" KEY "\",\"acked\":7,\"resultMax\":5}\n"
 		"\n{\"type\":\"call\",\"id\":\"id\",\"name\":\"n\\\"1\",\"dir\":\"/d\\n\","
-		"\"entry\":\"index.ts\",\"params\":{\"a\":1}}\n"
+		"\"entry\":\"index.ts\",\"secrets\":[\"token\"],\"params\":{\"a\":1}}\n"
 		"\n{\"type\":\"prepare\",\"dir\":\"/d\",\"entry\":\"index.ts\"}\n"
 		"\n{\"type\":\"abort\",\"id\":\"id\",\"reason\":\"why\"}\n"
 		"\n{\"type\":\"ack\",\"seq\":12}\n"

@@ -13,7 +13,7 @@ export class Call {
   constructor(message, settings) {
     this.id = message.id;
     this.dir = message.dir;
-    this.params = message.params;
+    this.message = message;
     this.#progressLeft = settings.progressMax;
     this.#resultMax = settings.resultMax;
   }
@@ -75,9 +75,9 @@ export class Call {
     else this.#end({ type: "result" }, { value: json });
   }
 
-  async run(execute) {
+  async run(tool) {
     try {
-      this.#finish(await execute(this.id, this.params, this.#abort.signal, this.#update));
+      this.#finish(await tool.run(this.message, this.#abort.signal, this.#update));
     } catch (thrown) {
       this.failThrown(thrown);
     }

@@ -1,10 +1,11 @@
-// A tool host for TypeScript and JavaScript: loads one tool on its first call, runs one call at a
+// A tool host for TypeScript, JavaScript and bash: loads one tool on its first call, runs one call at a
 // time, and stays warm for the next. core/running/wire.h has the protocol.
 
 import "./output.mjs";
 import { connect, flush, send } from "./wire.mjs";
 import { Call } from "./call.mjs";
 import { loadTool, prepareTool } from "./load.mjs";
+import { loadShellTool } from "../sh/tool.mjs";
 import { describeThrown } from "./text.mjs";
 
 const SETTLE_MS = 30;
@@ -77,12 +78,16 @@ async function onCall(message) {
   if (!tool) {
     process.title = `pegfs: ${message.name}`;
     try {
-      tool = await loadTool(message.dir, message.entry, settings.cacheDir);
+      tool = message.entry.endsWith(".sh")
+        ? loadShellTool(message.dir, message.entry, settings)
+        : await loadTool(message.dir, message.entry, settings.cacheDir);
     } catch (thrown) {
       call.failThrown(thrown, "load");
     }
   }
-  if (!call.isOver) await call.run(tool.execute);
+  // What a module opens while it is loaded stays, as its variables do.
+  baseline ??= countResources();
+  if (!call.isOver) await call.run(tool);
   // A tool that could not be loaded leaves a host of which nobody knows what ran in it.
   const { id } = call;
   call = null;
@@ -135,5 +140,4 @@ connect({
     flush(() => exitProcess(0));
   },
 });
-baseline = countResources();
 send({ type: "ready" });

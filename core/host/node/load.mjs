@@ -6,6 +6,7 @@ import { createRequire } from "node:module";
 import { extname, join } from "node:path";
 import { createJiti } from "jiti";
 
+const PREPARED_MAX = 50; // files of one tool
 const CODE = /\.(json|[cm]?[jt]sx?)$/;
 
 // CommonJS modules and JSON files, which jiti leaves to Node.
@@ -71,7 +72,8 @@ function findExecute(exports, entryName) {
   throw new ToolFault("export", `${missing}: ${has}. ${HOW}`);
 }
 
-// Loads dir/entryName. Returns { execute, files }; throws a ToolFault or what the tool threw.
+// Loads dir/entryName. Returns { run(message, signal, onUpdate), isStale() }; throws a ToolFault or
+// what the tool threw.
 export async function loadTool(dir, entryName, cacheDir) {
   const entry = join(dir, entryName);
   const sinceMs = Date.now();
@@ -104,17 +106,22 @@ export async function loadTool(dir, entryName, cacheDir) {
     async: true,
     forceTranspile: true,
   });
-  tool.execute = findExecute(modules[entry].exports, entryName);
+  const execute = findExecute(modules[entry].exports, entryName);
+  tool.run = ({ id, params }, signal, onUpdate) => execute(id, params, signal, onUpdate);
   addLoaded();
   // Native ES modules are in no table; those beside the entry are found here.
   for (const name of readdirSync(dir)) if (CODE.test(name)) files.add(join(dir, name), sinceMs);
   return tool;
 }
 
-// Fills the cache for dir/entryName without running anything of it.
+// Fills the cache for dir/entryName and the TypeScript beside it without running anything of it.
 export async function prepareTool(dir, entryName, cacheDir) {
-  const entry = join(dir, entryName);
-  const source = readFileSync(entry, "utf8");
-  const jiti = makeLoader(entry, cacheDir);
-  await jiti.transform({ source, filename: entry, ts: entry.endsWith(".ts"), async: true });
+  const jiti = makeLoader(join(dir, entryName), cacheDir);
+  const names = readdirSync(dir).filter((name) => name !== entryName && /\.[cm]?ts$/.test(name));
+  for (const name of [entryName, ...names.slice(0, PREPARED_MAX)]) {
+    const filename = join(dir, name);
+    // As loadTool asks for an entry, and as jiti itself does for what an entry imports.
+    const options = { source: readFileSync(filename, "utf8"), filename, async: name === entryName };
+    await jiti.transform({ ...options, ts: /\.[cm]?ts$/.test(name), jsx: false });
+  }
 }
