@@ -25,6 +25,7 @@ struct mender {
 	size_t count, capacity;
 	struct buf *out;
 	struct mended *mended;
+	bool lost; /* an input, or a property of one, went into another value */
 };
 
 static bool is_blank_char(char c)
@@ -113,6 +114,17 @@ static bool is_block_indicator(const char *value, size_t len)
 	return true;
 }
 
+static bool is_blank(const struct line *line)
+{
+	return line->value == line->len && line->key_len == 0;
+}
+
+/* A comment of its own, and no text of an entry at that indentation. */
+static bool is_comment(const struct line *line, size_t indent)
+{
+	return line->indent <= indent && line->indent < line->len && line->at[line->indent] == '#';
+}
+
 static void join(const struct line *first, const struct line *last, struct buf *joined)
 {
 	const char *value = first->at + first->value;
@@ -122,6 +134,8 @@ static void join(const struct line *first, const struct line *last, struct buf *
 	if (!is_block)
 		buf_append(joined, value, len);
 	for (const struct line *line = first + 1; line <= last; line++) {
+		if (is_comment(line, first->indent))
+			continue;
 		const char *more = line->at;
 		size_t more_len = line->len;
 		trim(&more, &more_len);
@@ -170,8 +184,35 @@ static void note(struct mended *mended, const struct line *line)
 			(int)line->key_len, line->at + line->indent);
 }
 
-static void quote_entry(struct mender *mender, const struct line *first, const struct line *last)
+static bool is_key(const struct line *line, const char *wanted)
 {
+	const char *key = line->at + line->indent;
+	size_t len = line->key_len;
+	unquote(&key, &len);
+	return len == strlen(wanted) && memcmp(key, wanted, len) == 0;
+}
+
+/*
+ * Whether joining these lines would take something else along: `inputs` itself, or, among inputs,
+ * any line but those of a description that are indented below it.
+ */
+static bool loses_inputs(const struct line *first, const struct line *last, int level)
+{
+	for (const struct line *line = first + 1; line <= last; line++) {
+		if (is_blank(line) || is_comment(line, first->indent))
+			continue;
+		if (level == 1 && is_key(line, "inputs"))
+			return true;
+		if (level > 1 && (line->indent <= first->indent || !is_key(first, "description")))
+			return true;
+	}
+	return false;
+}
+
+static void quote_entry(
+	struct mender *mender, const struct line *first, const struct line *last, int level)
+{
+	mender->lost = mender->lost || loses_inputs(first, last, level);
 	auto_buf struct buf joined = BUF_INIT(YAML_SIZE_MAX);
 	join(first, last, &joined);
 	const char *text = buf_str(&joined);
@@ -189,22 +230,12 @@ static void quote_entry(struct mender *mender, const struct line *first, const s
 
 /* ---- entries */
 
-static bool is_inputs(const struct line *line)
-{
-	const char *key = line->at + line->indent;
-	size_t len = line->key_len;
-	unquote(&key, &len);
-	return len == strlen("inputs") && memcmp(key, "inputs", len) == 0;
-}
-
 /* The first line of a nested mapping below first, or NULL: its value is empty, a deeper key follows. */
 static const struct line *nested(const struct line *first, const struct line *last)
 {
 	bool is_empty = first->value == first->len || first->at[first->value] == '#';
 	for (const struct line *line = first + 1; is_empty && line <= last; line++) {
-		if (line->value == line->len && !line->key_len)
-			continue; /* blank */
-		if (line->at[line->indent] == '#')
+		if (is_blank(line) || is_comment(line, line->indent))
 			continue;
 		return line->key_len && line->indent > first->indent ? line : NULL;
 	}
@@ -221,10 +252,10 @@ static void mend_entry(
 		copy_lines(mender, first, last);
 		return;
 	}
-	bool may_nest = level < LEVEL_MAX && (level > 1 || is_inputs(first));
+	bool may_nest = level < LEVEL_MAX && (level > 1 || is_key(first, "inputs"));
 	const struct line *below = may_nest ? nested(first, last) : NULL;
 	if (!below) {
-		quote_entry(mender, first, last);
+		quote_entry(mender, first, last, level);
 		return;
 	}
 	copy_lines(mender, first, below - 1);
@@ -261,7 +292,7 @@ int mend_yaml(const char *text, size_t len, struct buf *out, struct mended *mend
 			buf_putc(out, '\n');
 		}
 		mend_block(&mender, &mender.lines[begin], &mender.lines[mender.count - 1], 1);
-		result = out->failed;
+		result = mender.lost ? -ENOTSUP : out->failed;
 	}
 	free(mender.lines);
 	return result;

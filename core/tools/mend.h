@@ -9,6 +9,9 @@
  *     colon in one description does not cost the other inputs
  *
  * The number of lines stays the same. It must never be used on a text that parses.
+ *
+ * What is guessed here must not cost an input, or its `sensitive: true`: where a line that may have
+ * said so would become part of another value, the text is not mended at all.
  */
 #ifndef PEGFS_TOOLS_MEND_H
 #define PEGFS_TOOLS_MEND_H
@@ -31,7 +34,10 @@ struct mended {
 		.keys = BUF_INIT(512), .count = 0, .dropped = 0                                    \
 	}
 
-/* Appends the mended text. Returns 0, -ENOENT where no entry was found, -EFBIG or -ENOMEM. */
+/*
+ * Appends the mended text. Returns 0, -ENOENT where no entry was found, -ENOTSUP where part of an
+ * input would be lost, -EFBIG or -ENOMEM.
+ */
 int mend_yaml(const char *text, size_t len, struct buf *out, struct mended *mended);
 
 #endif

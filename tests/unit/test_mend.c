@@ -69,6 +69,31 @@ static void lines_before_the_first_key_are_dropped(void **state)
 	buf_release(&mended.keys);
 }
 
+static void comments_of_their_own_are_no_text(void **state)
+{
+	(void)state;
+	assert_mended("a: x: y\n# note\n  z\nb: 1\n", "a: \"x: y z\"\n\n\nb: 1\n");
+	assert_mended("inputs:\n  a:\n    description: x: y\n  # next\n  b:\n    type: string\n",
+		"inputs:\n  a:\n    description: \"x: y\"\n\n  b:\n    type: string\n");
+}
+
+static void r29_nothing_is_mended_that_may_lose_a_sensitive(void **state)
+{
+	(void)state;
+	static const char *const texts[] = {
+		"a: x: y\n inputs:\n  t:\n    sensitive: true\n",
+		"inputs:\n  t:\n    type: a: b\n   sensitive: true\n",
+		"inputs:\n  t:\n    type: a: b\n     sensitive: true\n",
+		"inputs:\n  t:\n    description: a: b\n   u:\n    sensitive: true\n",
+	};
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		auto_buf struct buf out = BUF_INIT(MEND_SIZE_MAX);
+		struct mended mended = MENDED_INIT;
+		assert_int_equal(mend_yaml(texts[i], strlen(texts[i]), &out, &mended), -ENOTSUP);
+		buf_release(&mended.keys);
+	}
+}
+
 static void text_without_a_key_cannot_be_mended(void **state)
 {
 	(void)state;
@@ -91,6 +116,8 @@ int main(void)
 		cmocka_unit_test(valid_entries_stay_as_they_are),
 		cmocka_unit_test(inputs_are_mended_one_by_one),
 		cmocka_unit_test(lines_before_the_first_key_are_dropped),
+		cmocka_unit_test(comments_of_their_own_are_no_text),
+		cmocka_unit_test(r29_nothing_is_mended_that_may_lose_a_sensitive),
 		cmocka_unit_test(text_without_a_key_cannot_be_mended),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
