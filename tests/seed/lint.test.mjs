@@ -9,7 +9,8 @@ import { test } from 'node:test';
 import { ROOT, loadTool, toolDirs } from './fixtures/harness.mjs';
 import { faultsOf, readManifest } from './fixtures/manifest.mjs';
 
-const TOOLS = toolDirs().map((dir) => ({
+const isTool = (dir) => ['TOOL.md', 'index.ts'].every((name) => existsSync(join(ROOT, dir, name)));
+const TOOLS = toolDirs().filter(isTool).map((dir) => ({
   dir,
   manifest: readManifest(dir),
   source: readFileSync(join(ROOT, dir, 'index.ts'), 'utf8'),
@@ -47,7 +48,10 @@ function declarationsOf(source) {
   return new Map([...source.matchAll(starts)].map((match) => [match[1], match[0]]));
 }
 
-test('R111 R118 there are tools to look at', () => assert.ok(TOOLS.length > 0));
+test('R2 R6 every directory under seed/ has TOOL.md and index.ts', () => {
+  assert.ok(TOOLS.length > 0);
+  assert.deepEqual(toolDirs().filter((dir) => !isTool(dir)), []);
+});
 
 lint('R15 the name is snake_case and the directory is called by it', ({ dir, manifest }) => [
   ...unless(/^[a-z][a-z0-9]*(_[a-z0-9]+)*$/.test(manifest.name), `name ${manifest.name}`),
