@@ -69,7 +69,8 @@ struct callfile {
 	int outcome;          /* of the call, in PHASE_DONE: 0 or a positive errno */
 
 	struct bytes *result; /* PHASE_DONE of a readable one: a reference */
-	off_t write_end;      /* the end offset of the last write */
+	off_t write_at;       /* the offset of the write at hand */
+	off_t write_end;      /* the end offset of the last write that was taken */
 	off_t base;           /* the offset at which the result begins; -1: not settled yet */
 	bool result_read;     /* at least one byte of it */
 	bool awaited;         /* somebody began to wait for the result: leaving cancels (H6) */
@@ -128,6 +129,12 @@ static fuse_req_t unpark(struct parked **slot)
 	fuse_req_interrupt_func(req, NULL, NULL);
 	free(parked);
 	return req;
+}
+
+static void accept_write(struct callfile *file, fuse_req_t req, size_t size)
+{
+	file->write_end = file->write_at + (off_t)size;
+	fuse_reply_write(req, size);
 }
 
 static void answer_write(fuse_req_t req, int error, size_t size)
@@ -298,12 +305,7 @@ static void start_call(struct callfile *file, fuse_req_t req, size_t size)
 		.reserved = file->reserved,
 		.document = file->document.bytes.data,
 		.len = file->document.bytes.len };
-	if (load_caller(file, fuse_req_ctx(req), &why) < 0)
-		seq = calls_refuse(
-			file->server->calls, file->tool, &file->caller, file->reserved, &why);
-	else
-		calls_start(file->server->calls, &order, on_call_end, file, &seq, &why);
-	if (why.code) {
+	if (calls_start(file->server->calls, &order, on_call_end, file, &seq, &why) < 0) {
 		fuse_reply_err(req, fail_document(file, seq, &why));
 		return;
 	}
@@ -316,25 +318,23 @@ static void start_call(struct callfile *file, fuse_req_t req, size_t size)
 	}
 	document_reset(&file->document);
 	stretch_size(file);
-	fuse_reply_write(req, size);
+	accept_write(file, req, size);
 }
 
 static void write_gather(struct callfile *file, fuse_req_t req, const char *bytes, size_t size)
 {
 	struct fail why = FAIL_INIT;
 	file->last_write_at = file->document.bytes.len;
-	if (document_add(&file->document, bytes, size, &why) < 0) {
-		struct fail ignored = FAIL_INIT;
-		load_caller(file, fuse_req_ctx(req), &ignored);
+	if (load_caller(file, fuse_req_ctx(req), &why) < 0 ||
+		document_add(&file->document, bytes, size, &why) < 0) {
 		uint64_t seq = calls_refuse(
 			file->server->calls, file->tool, &file->caller, file->reserved, &why);
 		fuse_reply_err(req, fail_document(file, seq, &why));
-		return;
-	}
-	if (file->document.state == DOCUMENT_COMPLETE)
+	} else if (file->document.state == DOCUMENT_COMPLETE) {
 		start_call(file, req, size);
-	else
-		fuse_reply_write(req, size);
+	} else {
+		accept_write(file, req, size);
+	}
 }
 
 /* The writer was let go for a signal and writes the same bytes again, perhaps in pieces. 4.4, 3. */
@@ -348,7 +348,7 @@ static void write_again(struct callfile *file, fuse_req_t req, const char *bytes
 	}
 	file->reattach_at += size;
 	if (size < left) {
-		fuse_reply_write(req, size);
+		accept_write(file, req, size);
 		return;
 	}
 	file->detached = false;
@@ -366,7 +366,7 @@ static void write_run(struct callfile *file, fuse_req_t req, const char *bytes, 
 	if (file->detached)
 		write_again(file, req, bytes, size);
 	else if (file->readable && document_is_blank(bytes, size))
-		fuse_reply_write(req, size);
+		accept_write(file, req, size);
 	else
 		fuse_reply_err(req, EBUSY);
 }
@@ -376,7 +376,7 @@ static void write_done(struct callfile *file, fuse_req_t req, const char *bytes,
 	if (file->detached) {
 		write_again(file, req, bytes, size);
 	} else if (document_is_blank(bytes, size)) {
-		fuse_reply_write(req, size);
+		accept_write(file, req, size);
 	} else if (!file->readable) {
 		file->sticky = EINVAL;
 		fuse_reply_err(req, EINVAL);
@@ -395,7 +395,7 @@ static void write_done(struct callfile *file, fuse_req_t req, const char *bytes,
 void callfile_write(
 	struct callfile *file, fuse_req_t req, const char *bytes, size_t size, off_t offset)
 {
-	file->write_end = offset + (off_t)size;
+	file->write_at = offset;
 	if (file->sticky) {
 		fuse_reply_err(req, file->sticky);
 		return;
@@ -482,8 +482,6 @@ static void leave_partial(struct callfile *file)
 		"the request ends in the middle: %zu bytes came, and the JSON object is not closed; "
 		"nothing was run",
 		file->document.bytes.len);
-	if (file->caller.tid == 0)
-		caller_load(&file->caller, file->opener_uid, file->opener_gid, 0);
 	calls_refuse(file->server->calls, file->tool, &file->caller, file->reserved, &why);
 }
 
