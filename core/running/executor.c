@@ -110,6 +110,7 @@ void executor_free(struct executor *executor)
 {
 	if (!executor)
 		return;
+	prepare_free(executor->preparer);
 	while (executor->workers) {
 		job_free(executor->workers->job);
 		worker_free(executor->workers);

@@ -82,6 +82,13 @@ struct job_request {
 };
 
 /*
+ * Makes a tool quick for its first call, some time soon: its files are translated and kept in the
+ * cache of this process's uid, from which others' caches begin. Nothing of the tool runs. To be
+ * called when a tool has been found or has changed; a reference is taken.
+ */
+void executor_prepare(struct executor *executor, struct tool *tool);
+
+/*
  * Queues or starts a job. events is borrowed for the job's life (make it static). Returns the job,
  * owned by the executor, valid until on_end returns; or NULL and *why: -EBUSY when too many wait,
  * -EACCES when this process may not run anything as that identity.

@@ -15,9 +15,14 @@
 #include "core/base/xalloc.h"
 #include "core/running/warden.h"
 
-#define READ_STEP ((size_t)64 * 1024) /* bytes taken from one descriptor in one turn */
-#define TAIL_MAX ((size_t)2048)       /* bytes of output that are kept for a crash's text */
-#define SEND_MAX ((size_t)1 << 30)    /* the request's own limit is far below */
+/* Bytes taken from one descriptor in one turn. */
+#ifdef PEGFS_TINY
+#define READ_STEP ((size_t)509)
+#else
+#define READ_STEP ((size_t)64 * 1024)
+#endif
+#define TAIL_MAX ((size_t)2048)    /* bytes of output that are kept for a crash's text */
+#define SEND_MAX ((size_t)1 << 30) /* the request's own limit is far below */
 
 /* Once a call has printed all that is handed on, the rest is read and dropped this slowly. */
 #define FLOOD_STEP ((size_t)1024 * 1024)
@@ -359,8 +364,8 @@ static void on_exit_event(void *arg, pid_t pid, int status)
 	read_control(host);
 	loop_remove_fd(&host->control_entry);
 	/* Its last words are still in the socket and in the pipe; more than this is no last word. */
-	for (size_t left = host->reader.bytes.max; left > READ_STEP && read_socket(host);)
-		left -= READ_STEP;
+	for (size_t left = host->reader.bytes.max / READ_STEP; left > 0 && read_socket(host);)
+		left--;
 	host_drain_output(host);
 	stop_socket(host);
 	loop_remove_fd(&host->output_entry);
@@ -457,6 +462,12 @@ int host_give(struct host *host, const struct wire_call *call)
 	if (result == 0)
 		send_queued(host);
 	return result;
+}
+
+void host_prepare(struct host *host, const char *dir, const char *entry)
+{
+	if (wire_put_prepare(&host->sending, dir, entry) == 0)
+		send_queued(host);
 }
 
 void host_abort(struct host *host, const char *id, const char *reason)

@@ -79,6 +79,9 @@ bool host_has_booted(const struct host *host);
  */
 int host_give(struct host *host, const struct wire_call *call);
 
+/* Has it translate a tool's files; WIRE_PREPARED follows. */
+void host_prepare(struct host *host, const char *dir, const char *entry);
+
 void host_abort(struct host *host, const char *id, const char *reason);
 
 /* A signal to the host and all that it started. */

@@ -1,6 +1,7 @@
 /*
- * The executor's inner data, shared by its three files: executor.c (jobs: submitted, told of what
- * happens to them, ended), schedule.c (which job goes to which host) and worker.c (hosts: started,
+ * The executor's inner data, shared by its four files: executor.c (jobs: submitted, told of what
+ * happens to them, ended), schedule.c (which job goes to which host), prepare.c (tools: made
+ * ready for their first call) and worker.c (hosts: started,
  * bound to a pool, let go).
  *
  * A pool is a tool's entry file and an identity: its jobs that wait, and its hosts. A worker is a
@@ -47,6 +48,8 @@ struct share {
 	unsigned waiting, running;
 };
 
+struct preparer;
+
 struct executor {
 	struct loop *loop;                /* borrowed */
 	struct executor_config config;    /* its strings are these three */
@@ -55,6 +58,7 @@ struct executor {
 	char *scripts[RUNTIMES];          /* owned; below lib_dir */
 	char *warden;                     /* owned; below lib_dir */
 	struct pool *pools;               /* owned */
+	struct preparer *preparer;        /* owned; NULL until a tool is to be prepared */
 	struct worker *workers;           /* owned */
 	struct share *shares;             /* owned; of each uid that has jobs */
 	size_t share_count, share_capacity;
@@ -98,7 +102,15 @@ void schedule_soon(struct executor *executor);
 /* Frees pools that have neither jobs nor hosts. */
 void schedule_drop_empty(struct executor *executor);
 
+/* ---- prepare.c */
+
+void prepare_free(struct preparer *preparer); /* NULL is allowed */
+
 /* ---- worker.c */
+
+/* A host process for who with the executor's limits and settings. The caller's. NULL and *why. */
+struct host *worker_start_host(struct executor *executor, const struct identity *who,
+	enum runtime runtime, const struct host_events *events, void *arg, struct fail *why);
 
 /* Starts a host for who. NULL and *why. */
 struct worker *worker_start(struct executor *executor, const struct identity *who,

@@ -1,15 +1,11 @@
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "core/base/auto.h"
 #include "core/base/log.h"
 #include "core/base/xalloc.h"
+#include "core/running/cache.h"
 #include "core/running/pool.h"
 
 #define SPARE_FAILURES_MAX 3
@@ -155,32 +151,14 @@ static void on_gone(void *arg)
 
 /* ---- starting */
 
-/* state_dir/cache/UID, which belongs to that uid alone. NULL where it cannot be made. */
-static char *make_cache_dir(const struct executor *executor, const struct identity *who)
-{
-	auto_close int state_fd =
-		open(executor->config.state_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (state_fd < 0 || (mkdirat(state_fd, "cache", 0711) < 0 && errno != EEXIST))
-		return NULL;
-	char name[32];
-	snprintf(name, sizeof(name), "cache/%u", (unsigned)who->uid);
-	if (mkdirat(state_fd, name, 0700) < 0) {
-		if (errno != EEXIST)
-			return NULL;
-	} else if (geteuid() == 0 &&
-		   fchownat(state_fd, name, who->uid, who->gid, AT_SYMLINK_NOFOLLOW) < 0) {
-		return NULL;
-	}
-	return xasprintf("%s/%s", executor->config.state_dir, name);
-}
-
 static json_t *make_settings(const struct executor *executor, const struct identity *who)
 {
 	const struct executor_config *config = &executor->config;
-	auto_free char *cache_dir = make_cache_dir(executor, who);
+	struct fail why = FAIL_INIT;
+	auto_free char *cache_dir = cache_make_dir(config->state_dir, who, &why);
 	if (!cache_dir)
-		log_errno(LOG_LEVEL_WARNING, "no cache for the tools of uid %u below '%s'",
-			(unsigned)who->uid, config->state_dir);
+		log_msg(LOG_LEVEL_WARNING, "tools start more slowly, there is no cache: %s",
+			why.text);
 	return json_pack("{s:s?,s:I,s:I}", "cacheDir", cache_dir, "resultMax",
 		(json_int_t)config->result_max, "progressMax", (json_int_t)config->progress_max);
 }
@@ -192,8 +170,8 @@ static const struct host_events host_events = {
 	.on_gone = on_gone,
 };
 
-struct worker *worker_start(struct executor *executor, const struct identity *who,
-	enum runtime runtime, struct fail *why)
+struct host *worker_start_host(struct executor *executor, const struct identity *who,
+	enum runtime runtime, const struct host_events *events, void *arg, struct fail *why)
 {
 	const struct executor_config *config = &executor->config;
 	if (!executor->programs[runtime]) {
@@ -213,11 +191,10 @@ struct worker *worker_start(struct executor *executor, const struct identity *wh
 		argv[argc++] = "-u"; /* what a tool prints is out when print() returns */
 	argv[argc++] = executor->scripts[runtime];
 	auto_json json_t *settings = make_settings(executor, who);
-	struct worker *worker = xcalloc(1, sizeof(*worker));
 	struct host_setup setup = {
 		.loop = executor->loop,
-		.events = &host_events,
-		.arg = worker,
+		.events = events,
+		.arg = arg,
 		.spawn = { .argv = argv,
 			.env = config->env,
 			.warden = executor->warden,
@@ -229,13 +206,21 @@ struct worker *worker_start(struct executor *executor, const struct identity *wh
 		.output_max = config->output_max,
 		.grace_ms = config->grace_ms,
 	};
+	struct host *host = host_start(&setup, why);
+	executor->hosts_started += host != NULL;
+	return host;
+}
+
+struct worker *worker_start(struct executor *executor, const struct identity *who,
+	enum runtime runtime, struct fail *why)
+{
+	struct worker *worker = xcalloc(1, sizeof(*worker));
 	*worker = (struct worker){ .executor = executor, .who = *who, .runtime = runtime };
-	worker->host = host_start(&setup, why);
+	worker->host = worker_start_host(executor, who, runtime, &host_events, worker, why);
 	if (!worker->host) {
 		free(worker);
 		return NULL;
 	}
-	executor->hosts_started++;
 	worker->idle_since_ms = loop_now_ms(executor->loop);
 	worker->next = executor->workers;
 	executor->workers = worker;

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

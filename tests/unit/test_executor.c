@@ -466,8 +466,6 @@ static void t1_parallel_calls_get_their_own_results(void **state)
 	assert_true(stats.hosts <= 17);
 }
 
-/* ---- limits; each with an executor of its own */
-
 static struct world *limited_world(const struct executor_config *limits)
 {
 	struct world *world = new_world();
@@ -475,6 +473,53 @@ static struct world *limited_world(const struct executor_config *limits)
 	make_world(world, &config);
 	return world;
 }
+
+static unsigned count_cached(const struct world *world, uid_t uid)
+{
+	auto_free char *path = xasprintf("%s/cache/%u", world->dir, (unsigned)uid);
+	auto_closedir DIR *dir = opendir(path);
+	unsigned count = 0;
+	for (const struct dirent *entry; dir && (entry = readdir(dir));)
+		count += strstr(entry->d_name, "js") != NULL;
+	return count;
+}
+
+static void r97_a_prepared_tool_is_translated_and_not_run(void **state)
+{
+	(void)state;
+	struct executor_config config;
+	executor_config_defaults(&config);
+	struct world *world = limited_world(&config);
+	auto_tool struct tool *modules = make_tool(fixtures(), "modules");
+	auto_tool struct tool *exits = make_tool(fixtures(), "import_exits");
+	auto_tool struct tool *broken = make_tool(fixtures(), "syntax_error");
+	auto_tool struct tool *python = make_tool(fixtures(), "py_hello");
+	struct tool *tools[] = { broken, exits, modules, modules, python };
+	for (size_t i = 0; i < 5; i++)
+		executor_prepare(world->executor, tools[i]);
+	for (int i = 0; i < 100 && count_cached(world, geteuid()) < 4; i++)
+		pass_time(world, 50);
+	/* One of import_exits, which has not exited anything, and three of modules. */
+	assert_int_equal(count_cached(world, geteuid()), 4);
+	assert_call(world, "modules", "{}", JOB_DONE, "from config");
+	assert_int_equal(count_cached(world, geteuid()), 4);
+	/* Another uid's cache begins with what is there. */
+	struct identity who = { .uid = 12345, .gid = 12345 };
+	struct job_request request = { .who = &who };
+	struct fail why = FAIL_INIT;
+	if (geteuid() == 0) {
+		struct outcome outcome;
+		assert_non_null(submit_request(
+			world, &outcome, fixtures(), "modules", "{}", &request, &why));
+		run_until_done(world);
+		assert_int_equal(outcome.end, JOB_DONE);
+		assert_int_equal(count_cached(world, 12345), 4);
+		release(&outcome);
+	}
+	free_world(world);
+}
+
+/* ---- limits; each with an executor of its own */
 
 static void t17_a_nested_call_does_not_wait_for_the_one_that_made_it(void **state)
 {
@@ -674,6 +719,7 @@ int main(void)
 		cmocka_unit_test(r97_a_host_stays_warm_and_begins_each_call_alike),
 		cmocka_unit_test(r97_a_host_in_which_something_still_runs_is_not_used_again),
 		cmocka_unit_test(r104_a_changed_file_is_loaded_anew),
+		cmocka_unit_test(r97_a_prepared_tool_is_translated_and_not_run),
 		cmocka_unit_test(t8_a_slow_call_holds_up_no_other),
 		cmocka_unit_test(t1_parallel_calls_get_their_own_results),
 		cmocka_unit_test(t17_a_nested_call_does_not_wait_for_the_one_that_made_it),

@@ -121,7 +121,7 @@ export async function prepareTool(dir, entryName, cacheDir) {
   for (const name of [entryName, ...names.slice(0, PREPARED_MAX)]) {
     const filename = join(dir, name);
     // As loadTool asks for an entry, and as jiti itself does for what an entry imports.
-    const options = { source: readFileSync(filename, "utf8"), filename, async: name === entryName };
-    await jiti.transform({ ...options, ts: /\.[cm]?ts$/.test(name), jsx: false });
+    const source = readFileSync(filename, "utf8");
+    await jiti.transform({ source, filename, ts: /\.[cm]?ts$/.test(name), async: true, jsx: false });
   }
 }
