@@ -5,8 +5,7 @@
 #include "core/tools/field.h"
 #include "core/tools/tool.h"
 
-#define INPUTS_MAX 256         /* of one tool */
-#define INPUTS_VALUES_MAX 1024 /* of one enum */
+#define INPUTS_MAX 256 /* of one tool */
 
 /* Fills tool->inputs from the value of the key (NULL: there is none). Faults go to the reader. */
 void inputs_parse(struct field_reader *reader, const struct yaml_node *node, struct tool *tool);

@@ -10,6 +10,7 @@
 #include "core/base/buf.h"
 #include "core/base/utf8.h"
 #include "core/base/xalloc.h"
+#include "core/tools/standin.h"
 
 /*
  * Names beginning with yaml_ belong to libyaml too, also some that its header does not show
@@ -102,75 +103,6 @@ static int refuse_syntax(struct builder *builder)
 		builder, "yaml-syntax", parser->problem_mark, "invalid YAML: %s%s", said, begun);
 }
 
-/*
- * ---- stand-ins: U+0085, U+2028 and U+2029 break lines in YAML 1.1, so for libyaml, and are
- * ordinary characters in 1.2. While libyaml reads, private characters stand for them.
- */
-
-static const struct {
-	const char *real, *stand_in;
-} stand_ins[] = {
-	{ "\xc2\x85", "\xf4\x8f\xbf\xbb" },
-	{ "\xe2\x80\xa8", "\xf4\x8f\xbf\xbc" },
-	{ "\xe2\x80\xa9", "\xf4\x8f\xbf\xbd" },
-};
-#define STAND_IN_COUNT (sizeof(stand_ins) / sizeof(*stand_ins))
-
-/* Whether there is something to replace; never where a stand-in is in the text as itself. */
-static bool needs_stand_ins(const char *text, size_t len)
-{
-	bool needs = false;
-	if (!memchr(text, 0xc2, len) && !memchr(text, 0xe2, len))
-		return false;
-	for (size_t i = 0; i < STAND_IN_COUNT; i++) {
-		const char *real = stand_ins[i].real, *stand_in = stand_ins[i].stand_in;
-		if (memmem(text, len, stand_in, strlen(stand_in)))
-			return false;
-		needs = needs || memmem(text, len, real, strlen(real));
-	}
-	return needs;
-}
-
-static bool starts_with(const char *text, size_t len, const char *prefix)
-{
-	return len >= strlen(prefix) && memcmp(text, prefix, strlen(prefix)) == 0;
-}
-
-static void put_stand_ins(const char *text, size_t len, struct buf *out)
-{
-	for (size_t at = 0; at < len;) {
-		size_t i = 0;
-		while (i < STAND_IN_COUNT && !starts_with(text + at, len - at, stand_ins[i].real))
-			i++;
-		if (i < STAND_IN_COUNT) {
-			buf_puts(out, stand_ins[i].stand_in);
-			at += strlen(stand_ins[i].real);
-		} else {
-			buf_putc(out, text[at++]);
-		}
-	}
-}
-
-/* In place: a stand-in is never shorter than what it stands for. */
-static void take_stand_ins_out(char *text)
-{
-	char *to = text;
-	for (const char *from = text; *from;) {
-		size_t i = 0;
-		while (i < STAND_IN_COUNT && strncmp(from, stand_ins[i].stand_in, 4) != 0)
-			i++;
-		if (i < STAND_IN_COUNT) {
-			size_t len = strlen(stand_ins[i].real);
-			memcpy(to, stand_ins[i].real, len);
-			to += len;
-			from += 4;
-		} else {
-			*to++ = *from++;
-		}
-	}
-	*to = '\0';
-}
-
 /* ---- events -> nodes */
 
 /* Whether a comment follows on the line of the mark. Marks come in ascending order. */
@@ -244,7 +176,7 @@ static int on_scalar(struct builder *builder, const yaml_event_t *event)
 		.text = xstrndup(value, len) };
 	node.cut = node.plain && comment_follows(builder, event->end_mark);
 	if (builder->has_stand_ins)
-		take_stand_ins_out(node.text);
+		standin_take_out(node.text);
 	attach(builder, node);
 	return 0;
 }
@@ -382,8 +314,8 @@ int yaml_tree_load(const char *text, size_t len, size_t first_line, struct yaml_
 		return -EFBIG;
 	}
 	auto_buf struct buf replaced = BUF_INIT(YAML_SIZE_MAX * 2);
-	if (needs_stand_ins(text, len)) {
-		put_stand_ins(text, len, &replaced);
+	if (standin_are_needed(text, len)) {
+		standin_put(text, len, &replaced);
 		builder.has_stand_ins = true;
 		builder.text = buf_str(&replaced);
 		builder.len = replaced.len;
