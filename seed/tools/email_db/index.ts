@@ -1040,7 +1040,7 @@ function isoDate(epoch: unknown): string | undefined {
 }
 
 /** A list that is stored as a JSON array or as text with commas. */
-function asList(value: unknown): string[] {
+function splitList(value: unknown): string[] {
   const text = value === null || value === undefined ? '' : String(value);
   if (text.startsWith('[')) {
     try {
@@ -1056,7 +1056,7 @@ function asList(value: unknown): string[] {
 function toMessage(row: Row): Message {
   const text = (value: unknown): string | undefined => (value === null || value === undefined ? undefined : String(value));
   const address = text(row.from_address) ?? '';
-  const listText = (value: unknown): string | undefined => asList(value).join(', ') || undefined;
+  const listText = (value: unknown): string | undefined => splitList(value).join(', ') || undefined;
   return {
     id: String(row.id),
     thread_id: text(row.thread_id),
@@ -1065,7 +1065,7 @@ function toMessage(row: Row): Message {
     to: listText(row.to_list),
     cc: listText(row.cc_list),
     subject: text(row.subject) ?? '',
-    labels: asList(row.labels),
+    labels: splitList(row.labels),
     unread: row.unread === null ? undefined : Boolean(row.unread),
     attachments: row.files === null ? undefined : Number(row.files),
     snippet: text(row.snippet),

@@ -242,15 +242,19 @@ function lastLines(text: string, count = 20): string {
   return text.trim().split('\n').slice(-count).join('\n');
 }
 
-/** All integrations that the user has configured; an unset or broken variable counts as none. */
+/** All configured integrations; none if the variable is unset or not a JSON object. */
 function resources(): Record<string, unknown> {
   try {
-    const parsed: unknown = JSON.parse(process.env.OFFICER_RESOURCES ?? '{}');
-    if (typeof parsed === 'object' && parsed !== null) return parsed as Record<string, unknown>;
+    return asRecord(JSON.parse(firstNonEmpty(process.env.OFFICER_RESOURCES) ?? '{}'));
   } catch {
-    // Not JSON: the same as no integration, and each tool says what to configure.
+    return {};
   }
-  return {};
+}
+
+// What a server sends is whatever it is: these take out what has the expected type, else nothing.
+
+function asRecord(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
 }
 
 // ---- parameters -------------------------------------------------------------------------------
@@ -546,9 +550,7 @@ const NOT_CONFIGURED = 'OCR service not configured. Ask the user to add it in Se
 
 /** The configured service, if there is one. Its address comes from the configuration alone, for a key is sent there. */
 function findService(request: Request): Service | undefined {
-  const entry = resources()['optical-character-recognition'];
-  if (typeof entry !== 'object' || entry === null) return undefined;
-  const config = entry as Record<string, unknown>;
+  const config = asRecord(resources()['optical-character-recognition']);
   const text = (...names: string[]): string | undefined => firstNonEmpty(...names.map((name) => (typeof config[name] === 'string' ? (config[name] as string) : undefined)));
   const url = text('url', 'base_url', 'baseUrl', 'endpoint');
   const named = (text('provider', 'type') ?? '').toLowerCase().replace(/[^a-z]/g, '');
