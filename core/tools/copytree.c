@@ -66,6 +66,12 @@ static const struct dirent *next_entry(DIR *dir)
 
 /* ---- copying */
 
+/* Writes a file or a directory to disk. Some file systems cannot, and have nothing to lose. */
+static int flush(int fd)
+{
+	return fsync(fd) < 0 && errno != EINVAL ? -errno : 0;
+}
+
 static int copy_bytes(int from, int to)
 {
 	char step[COPY_STEP];
@@ -97,6 +103,8 @@ static int copy_file(int from_dir, int to_dir, const char *name)
 	int result = copy_bytes(from, to);
 	if (result == 0 && fchmod(to, st.st_mode & MODE_KEPT) < 0)
 		result = -errno;
+	if (result == 0)
+		result = flush(to);
 	if (result == 0 && close(take_fd(&to)) < 0)
 		result = -errno;
 	return result;
@@ -180,7 +188,9 @@ static int copy_dir(
 	int result = copy_entries(from_fd, to, depth, place, why);
 	/* Last: the mode may not let its owner write. */
 	if (result == 0 && fchmod(to, st.st_mode & MODE_KEPT) < 0)
-		result = fail_errno(why, "the mode of the copy of '%s' cannot be set", shown);
+		return fail_errno(why, "the mode of the copy of '%s' cannot be set", shown);
+	if (result == 0 && flush(to) < 0)
+		return fail_errno(why, "the copy of '%s' cannot be written to disk", shown);
 	return result;
 }
 

@@ -11,10 +11,10 @@
 
 /*
  * Copies the directory from_fd (open for reading, at its beginning) to a new directory `name` in
- * to_fd, which must not be there yet. The new directory has the mode 0700 until all is in it. Refused:
- * what is neither a file, a directory nor a link (-EINVAL), nesting beyond COPYTREE_DEPTH_MAX
- * (-ELOOP). After a failure what was copied so far is still there (copytree_remove). Returns 0 or
- * why->code; *why names the place below from_fd.
+ * to_fd, which must not be there yet, and writes all of it to disk. A directory has the mode 0700
+ * until all is in it. Refused: what is neither a file, a directory nor a link (-EINVAL), nesting
+ * beyond COPYTREE_DEPTH_MAX (-ELOOP). After a failure what was copied so far is still there
+ * (copytree_remove). Returns 0 or why->code; *why names the place below from_fd.
  */
 int copytree(int from_fd, int to_fd, const char *name, struct fail *why);
 

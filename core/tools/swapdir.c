@@ -82,9 +82,6 @@ static int place_in_two_steps(int parent_fd, const char *name, struct fail *why)
 
 int swapdir_place(int parent_fd, const char *name, bool had_old, struct fail *why)
 {
-	/* Delayed writes fail here, while the old directory is still in its place. */
-	if (syncfs(parent_fd) < 0)
-		return fail_errno(why, "the copy cannot be written to disk");
 	unsigned how = had_old ? RENAME_EXCHANGE : RENAME_NOREPLACE;
 	if (renameat2(parent_fd, SWAPDIR_NEW, parent_fd, name, how) < 0) {
 		if (errno != EINVAL && errno != ENOSYS)

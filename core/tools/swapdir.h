@@ -24,7 +24,7 @@
 int swapdir_recover(int parent_fd, struct fail *why);
 
 /*
- * Writes the filled SWAPDIR_NEW to disk, puts it in the place of name, and removes what was there
+ * Puts the filled SWAPDIR_NEW, all of it on disk, in the place of name, and removes what was there
  * (had_old: there was such a directory). Returns 0 or why->code; name is whole in any case.
  */
 int swapdir_place(int parent_fd, const char *name, bool had_old, struct fail *why);

@@ -57,9 +57,10 @@ int fchmod(int fd, mode_t mode)
 	return count_call() ? -1 : (int)syscall(SYS_fchmod, fd, mode);
 }
 
-int syncfs(int fd)
+/* Where delayed writes find that the disk is full. */
+int fsync(int fd)
 {
-	return count_call() ? -1 : (int)syscall(SYS_syncfs, fd);
+	return count_call() ? -1 : (int)syscall(SYS_fsync, fd);
 }
 
 /* Neither needs space, so these only crash. */
