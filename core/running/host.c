@@ -24,6 +24,9 @@
 #define TAIL_MAX ((size_t)2048)    /* bytes of output that are kept for a crash's text */
 #define SEND_MAX ((size_t)1 << 30) /* the request's own limit is far below */
 
+/* A host that has not come to rest by then after a call is killed. */
+#define SETTLE_MS 2000
+
 /* Once a call has printed all that is handed on, the rest is read and dropped this slowly. */
 #define FLOOD_STEP ((size_t)1024 * 1024)
 #define FLOOD_PAUSE_MS 20
@@ -38,7 +41,7 @@ struct host {
 	struct loop_child *watch;
 	struct loop_fd *socket_entry, *output_entry, *control_entry;
 	bool rested, swept; /* in HOST_SETTLING: what the host and what the warden has found */
-	struct loop_timer kill_timer;  /* after a dismissal */
+	struct loop_timer kill_timer;  /* while it settles, and after a dismissal */
 	struct loop_timer flood_timer; /* output is paused */
 	struct wire_reader reader;
 	uint64_t acked;
@@ -216,11 +219,17 @@ static void on_fault(struct host *host, const struct fail *why)
 	host_signal(host, SIGKILL);
 }
 
+static void on_kill_timer(void *arg)
+{
+	host_signal(arg, SIGKILL);
+}
+
 /* Both have answered: the host is as it was before the call. */
 static void check_settled(struct host *host)
 {
 	if (host->state != HOST_SETTLING || !host->rested || !host->swept)
 		return;
+	loop_cancel_timer(&host->kill_timer);
 	post(host, HOST_ON_CLEAN);
 	host->events->on_idle(host->arg);
 }
@@ -242,6 +251,8 @@ static void settle(struct host *host)
 	post(host, HOST_ON_ANSWER);
 	host->rested = host->swept = false;
 	order(host, WARDEN_SWEEP, 0);
+	/* What the call left may keep it from ever answering. */
+	loop_arm_timer(host->loop, &host->kill_timer, SETTLE_MS, on_kill_timer, host);
 }
 
 static void on_message(struct host *host, const struct wire_message *message)
@@ -373,11 +384,6 @@ static void on_exit_event(void *arg, pid_t pid, int status)
 	loop_cancel_timer(&host->flood_timer);
 	post(host, HOST_ON_EXIT);
 	host->events->on_gone(host->arg);
-}
-
-static void on_kill_timer(void *arg)
-{
-	host_signal(arg, SIGKILL);
 }
 
 static int watch(struct host *host, struct fail *why)

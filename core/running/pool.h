@@ -25,6 +25,7 @@ struct pool {
 	struct identity who;
 	enum runtime runtime;
 	struct job *first, **last; /* that wait, owned */
+	size_t waiting; /* of them */
 	size_t worker_count;
 	uint64_t round; /* of schedule_run in which there was no host for it */
 	struct pool *next;

@@ -58,6 +58,7 @@ void schedule_push(struct job *job, bool at_front)
 		*pool->last = job;
 		pool->last = &job->next;
 	}
+	pool->waiting++;
 	pool->executor->waiting++;
 	executor_share(pool->executor, pool->who.uid)->waiting++;
 }
@@ -72,6 +73,7 @@ void schedule_remove(struct job *job)
 	if (!*at)
 		pool->last = at;
 	job->next = NULL;
+	pool->waiting--;
 	pool->executor->waiting--;
 	executor_share(pool->executor, pool->who.uid)->waiting--;
 }
@@ -97,6 +99,15 @@ static unsigned count_of_pool(const struct executor *executor, const struct pool
 	return count;
 }
 
+/* Hosts whose call is over: in a moment they are free, or gone. */
+static size_t count_settling(const struct executor *executor, const struct pool *pool)
+{
+	size_t count = 0;
+	for (const struct worker *worker = executor->workers; worker; worker = worker->next)
+		count += worker->pool == pool && host_get_state(worker->host) == HOST_SETTLING;
+	return count;
+}
+
 /* Lets go the host that has been idle longest, spares of others included. Whether there was one. */
 static bool make_room(struct executor *executor)
 {
@@ -118,7 +129,8 @@ static struct worker *get_worker(struct executor *executor, struct pool *pool, s
 	struct worker *worker = find_free(executor, pool, pool);
 	if (worker)
 		return worker;
-	if (!nested && count_of_pool(executor, pool) >= config->hosts_per_tool)
+	if (!nested && (count_of_pool(executor, pool) >= config->hosts_per_tool ||
+			       count_settling(executor, pool) >= pool->waiting))
 		return NULL;
 	worker = find_free(executor, pool, NULL);
 	if (!worker) {
