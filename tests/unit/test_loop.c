@@ -59,6 +59,14 @@ static void run_for(struct world *world, uint64_t ms)
 	assert_int_equal(loop_run(world->loop), 7);
 }
 
+/* On a busy machine a turn may come late: until as much has happened as is due, a second at most. */
+static void run_until_logged(struct world *world, size_t count)
+{
+	for (int i = 0; i < 100 && world->logged < count; i++)
+		run_for(world, 10);
+	run_for(world, 10);
+}
+
 /* ---- timers */
 
 static void on_a(void *arg)
@@ -216,7 +224,7 @@ static void readable_descriptors_are_told_of(void **state)
 	world->entries[0] =
 		loop_add_fd(world->loop, world->pipes[0][0], EPOLLIN, on_reads, world, &why);
 	assert_int_equal(write(world->pipes[0][1], "12", 2), 2);
-	run_for(world, 10);
+	run_until_logged(world, 2);
 	assert_string_equal(world->log, "12");
 	assert_int_equal(loop_set_events(world->entries[0], 0), 0);
 	assert_int_equal(write(world->pipes[0][1], "3", 1), 1);
@@ -272,7 +280,7 @@ static void an_event_for_a_removed_registration_is_not_given_to_its_successor(vo
 			world->loop, world->pipes[i][0], EPOLLIN, on_replaces, world, &why);
 		assert_int_equal(write(world->pipes[i][1], "x", 1), 1);
 	}
-	run_for(world, 10);
+	run_until_logged(world, 2);
 	assert_string_equal(world->log, "ox");
 }
 
