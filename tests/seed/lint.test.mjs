@@ -149,7 +149,7 @@ lint('R48 the types ToolResult and OnUpdate are declared in the file', ({ source
 ]);
 
 lint('R50 parameters are taken apart with the defaults of TOOL.md', (tool) => {
-  const taken = [...tool.source.matchAll(/const \{([^}]*)\} = params\b/g)].map((match) => match[1]).join(',');
+  const taken = [...tool.source.matchAll(/const \{((?:[^}']|'[^']*')*)\} = params\b/g)].map((match) => match[1]).join(',');
   return [
     ...unless(taken !== '', 'no "const { ... } = params"'),
     ...inputsOf(tool).flatMap(([name, input]) => {

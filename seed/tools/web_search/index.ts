@@ -149,8 +149,8 @@ const SECRET_MIN = 8;
 /** No answer came; `code` is the system's name for the reason. */
 class Unreachable extends Problem {
   code: string;
-  constructor(host: string, code: string) {
-    super(`Cannot reach ${host} (${code}).`);
+  constructor(message: string, code: string) {
+    super(message);
     this.code = code;
   }
 }
@@ -320,10 +320,11 @@ async function exchange(session: Session, url: URL, request: HttpRequest): Promi
   } catch (e) {
     if (e instanceof Problem) throw e;
     if (session.signal?.aborted) throw new Problem('Cancelled.');
-    if (late) throw new Problem(`${url.host} did not answer within ${timeoutMs / 1000} seconds. Try again later.`);
+    if (late) throw new Unreachable(`${url.host} did not answer within ${timeoutMs / 1000} seconds. Try again later.`, 'timeout');
     // fetch itself says only "fetch failed"; the reason is in the cause.
     const { cause } = e as { cause?: { code?: string; message?: string } };
-    throw new Unreachable(url.host, cause?.code ?? cause?.message ?? String(e));
+    const code = cause?.code ?? cause?.message ?? String(e);
+    throw new Unreachable(`Cannot reach ${url.host} (${code}).`, code);
   } finally {
     clearTimeout(timer);
     session.signal?.removeEventListener('abort', cancel);
