@@ -11,6 +11,7 @@
 #include "core/base/auto.h"
 #include "core/base/buf.h"
 #include "core/base/io.h"
+#include "core/base/map.h"
 #include "core/base/xalloc.h"
 #include "core/tools/listing.h"
 #include "core/tools/manifest.h"
@@ -39,6 +40,15 @@ struct loader {
 static int64_t nanoseconds(struct timespec time)
 {
 	return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+/* Also of times before 1970: the nanoseconds count up from the second. */
+static struct timespec timespec_of(int64_t ns)
+{
+	int64_t rest = ns % 1000000000;
+	int64_t second = ns / 1000000000 - (rest < 0);
+	return (struct timespec){ .tv_sec = second,
+		.tv_nsec = rest < 0 ? rest + 1000000000 : rest };
 }
 
 static struct stamp stamp_of(const struct stat *st)
@@ -147,6 +157,12 @@ static void report_read(struct loader *loader, int code)
 		report(loader, FAULT_ERROR, "unreadable", "it cannot be read: %s", strerror(-code));
 }
 
+static uint32_t digest_of(const struct buf *text)
+{
+	uint64_t hash = map_hash(MAP_HASH_SEED, buf_str(text), text->len);
+	return (uint32_t)(hash ^ hash >> 32);
+}
+
 /* False where TOOL.md could not be read; what is in it is another matter. */
 static bool parse(struct loader *loader, int path_fd)
 {
@@ -157,6 +173,8 @@ static bool parse(struct loader *loader, int path_fd)
 		return false;
 	}
 	candidate->tool = tool_new();
+	candidate->tool->mtime = timespec_of(candidate->manifest.mtime_ns);
+	candidate->tool->digest = digest_of(loader->scratch);
 	candidate->parsed = true;
 	candidate->usable = manifest_parse(buf_str(loader->scratch), loader->scratch->len,
 				    candidate->tool, &candidate->parse_faults) == 0;

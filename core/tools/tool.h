@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #define TOOL_NAME_MAX 128
 #define TOOL_FILE "TOOL.md"
@@ -44,7 +45,9 @@ struct tool {
 	char *dir_name; /* its name there */
 	char *dir;      /* source/dir_name */
 	char *entry;    /* file name beside TOOL.md: index.ts, index.js, index.py or index.sh */
-	uint32_t id;    /* unique in its snapshot, derived from the name */
+	struct timespec mtime; /* of TOOL.md, as it was read */
+	uint32_t digest;       /* of TOOL.md's bytes: the same in every process, never secret */
+	uint32_t id;           /* unique in its snapshot, derived from the name */
 };
 
 /* One reference, which is the caller's. All fields are zero. */

@@ -424,6 +424,27 @@ static void unchanged_tools_are_the_same_objects(void **state)
 	source_scan_release(&scan);
 }
 
+static void a_tool_knows_when_its_manifest_changed_and_what_is_in_it(void **state)
+{
+	struct scratch *scratch = *state;
+	write_tool(scratch, "a", "a");
+	write_tool(scratch, "b", "a");
+	write_tool(scratch, "c", "c");
+	const struct timespec times[] = { { 0, 0 }, { -5, 999 } };
+	utimensat(scratch->fd, "a/TOOL.md", times, 0);
+	struct source_scan scan;
+	source_scan(scratch->path, NULL, &scan);
+	const struct tool *a = scan.tools[0], *b = scan.tools[1], *c = scan.tools[2];
+	assert_int_equal(a->mtime.tv_sec, -5);
+	assert_int_equal(a->mtime.tv_nsec, 999);
+	struct stat st;
+	fstatat(scratch->fd, "b/TOOL.md", &st, 0);
+	assert_memory_equal(&b->mtime, &st.st_mtim, sizeof(st.st_mtim));
+	assert_int_equal(a->digest, b->digest);
+	assert_int_not_equal(a->digest, c->digest);
+	source_scan_release(&scan);
+}
+
 static void every_change_is_seen(void **state)
 {
 	struct scratch *scratch = *state;
@@ -526,6 +547,7 @@ int main(void)
 		scratch_test(odd_directory_names_are_names),
 		scratch_test(a_huge_directory_is_a_tool_all_the_same),
 		scratch_test(unchanged_tools_are_the_same_objects),
+		scratch_test(a_tool_knows_when_its_manifest_changed_and_what_is_in_it),
 		scratch_test(every_change_is_seen),
 		scratch_test(a_change_of_the_same_size_in_the_same_moment_is_seen),
 		scratch_test(a_scan_leaves_no_descriptor_open),
