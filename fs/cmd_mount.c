@@ -100,12 +100,12 @@ static int serve_in_background(const struct mount_options *options)
 	return status;
 }
 
-int cmd_mount(int argc, char **argv)
+static int mount_tools(bool is_helper, int argc, char **argv)
 {
 	struct mount_options options;
 	struct fail why = FAIL_INIT;
 	int status = COMMAND_OK;
-	int parsed = options_parse(&options, argc, argv, &why);
+	int parsed = options_parse(&options, is_helper, argc, argv, &why);
 	if (parsed < 0) {
 		command_failed("mount", why.text);
 		status = parsed == -EINVAL ? COMMAND_USAGE : COMMAND_FAILED;
@@ -118,11 +118,20 @@ int cmd_mount(int argc, char **argv)
 	return status;
 }
 
+int cmd_mount(int argc, char **argv)
+{
+	return mount_tools(false, argc, argv);
+}
+
+int cmd_mount_helper(int argc, char **argv)
+{
+	return mount_tools(true, argc, argv);
+}
+
 static int unmount(const char *path, bool lazy)
 {
 	struct fail why = FAIL_INIT;
-	auto_free char *real = realpath(path, NULL);
-	/* A mount whose server is gone cannot even be looked at. */
+	auto_free char *real = mount_real_path(path);
 	const char *point = real ? real : path;
 	if (!mount_is_ours(point)) {
 		fail_set(&why, -EINVAL, "no pegfs is mounted at '%s'", path);

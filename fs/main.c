@@ -1,7 +1,9 @@
 /* pegfs: the commands that mount, and all of core's. */
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/cmd/command.h"
 #include "fs/cmd_mount.h"
@@ -24,9 +26,20 @@ static bool is_mount_helper(int argc, char **argv)
 	return argc >= 3 && argv[2][0] == '/' && argv[1][0] != '-' && strchr(argv[1], '/');
 }
 
+/* Where 0 to 2 are closed, the next open would take their place and get what is printed. */
+static void hold_standard_fds(void)
+{
+	int fd = 0;
+	while (fd >= 0 && fd <= STDERR_FILENO)
+		fd = open("/dev/null", O_RDWR);
+	if (fd > STDERR_FILENO)
+		close(fd);
+}
+
 int main(int argc, char **argv)
 {
+	hold_standard_fds();
 	if (argc > 0 && is_mount_helper(argc, argv))
-		return cmd_mount(argc, argv);
+		return cmd_mount_helper(argc, argv);
 	return command_main(mount_commands, argc, argv);
 }

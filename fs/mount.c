@@ -14,8 +14,10 @@
 #include <unistd.h>
 
 #include "core/base/auto.h"
+#include "core/base/log.h"
 #include "core/base/ownmount.h"
 #include "core/base/xalloc.h"
+#include "core/running/statedir.h"
 
 #define FUSE_DEVICE "/dev/fuse"
 #define FUSERMOUNT "fusermount3"
@@ -33,13 +35,44 @@ bool mount_is_ours(const char *path)
 	return ours;
 }
 
-static int check_mountpoint(const char *path, struct fail *why)
+char *mount_real_path(const char *path)
 {
-	struct stat st;
-	if (mount_is_ours(path))
+	char *real = realpath(path, NULL);
+	if (real || (errno != ENOTCONN && errno != ECONNABORTED))
+		return real;
+	/* The last component cannot be looked at; those before it can. */
+	auto_free char *copy = xstrdup(path);
+	size_t len = strlen(copy);
+	while (len > 1 && copy[len - 1] == '/')
+		copy[--len] = '\0';
+	char *slash = strrchr(copy, '/');
+	const char *name = slash ? slash + 1 : copy;
+	if (slash)
+		*slash = '\0';
+	auto_free char *parent = realpath(slash ? (*copy ? copy : "/") : ".", NULL);
+	if (!parent)
+		return NULL;
+	return xasprintf("%s/%s", strcmp(parent, "/") == 0 ? "" : parent, name);
+}
+
+/* A mount of ours at which nobody serves any more is taken away. */
+static int clear_stale(const char *path, struct fail *why)
+{
+	if (!mount_is_ours(path))
+		return 0;
+	if (statedir_wait_free(path, 0) < 0)
 		return fail_set(why, -EBUSY,
 			"pegfs is mounted at '%s' already: run 'pegfs umount %s' first", path,
 			path);
+	log_msg(LOG_LEVEL_INFO, "a mount at %s whose server is gone is taken away", path);
+	return mount_detach(path, true, why);
+}
+
+static int check_mountpoint(const char *path, struct fail *why)
+{
+	struct stat st;
+	if (clear_stale(path, why) < 0)
+		return why->code;
 	if (stat(path, &st) < 0)
 		return fail_errno(why, "mount point '%s'", path);
 	if (!S_ISDIR(st.st_mode))
@@ -65,6 +98,10 @@ static int mount_directly(const struct mount_options *options, int fd, struct fa
 	auto_free char *data = xasprintf(
 		"fd=%d,rootmode=40000,user_id=%u,group_id=%u,default_permissions%s", fd,
 		(unsigned)getuid(), (unsigned)getgid(), options->allow_other ? ",allow_other" : "");
+	if (options->mount_flags & MS_RDONLY)
+		log_msg(LOG_LEVEL_WARNING,
+			"mounted with 'ro': the call files cannot be written to either; leave it out, "
+			"all other files are read-only in any case");
 	if (mount("pegfs", options->mountpoint, OWNMOUNT_TYPE, options->mount_flags, data) == 0)
 		return 0;
 	if (errno == EPERM)
@@ -159,7 +196,7 @@ int mount_detach(const char *path, bool lazy, struct fail *why)
 		return 0;
 	if (errno == EBUSY)
 		return fail_set(why, -EBUSY,
-			"'%s' is in use: end what uses it (fuser -vm %s), or give --lazy", path,
+			"'%s' is busy: end what uses it (fuser -vm %s), or give --lazy", path,
 			path);
 	if (errno != EPERM)
 		return fail_errno(why, "cannot unmount '%s'", path);

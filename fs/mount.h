@@ -13,6 +13,12 @@ int mount_attach(const struct mount_options *options, struct fail *why);
 /* Unmounts path; lazy: also while it is in use, which ends when the last user lets go. 0 or *why. */
 int mount_detach(const char *path, bool lazy, struct fail *why);
 
+/*
+ * The absolute path without links, the caller's, also where it leads to a mount whose server is
+ * gone; NULL and errno.
+ */
+char *mount_real_path(const char *path);
+
 /* Whether the topmost mount at path is one of pegfs. Asks the kernel's table, not the mount. */
 bool mount_is_ours(const char *path);
 

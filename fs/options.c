@@ -13,6 +13,7 @@
 #include "core/base/auto.h"
 #include "core/base/xalloc.h"
 #include "core/running/calls.h"
+#include "fs/mount.h"
 
 #define REQUEST_MAX_DEFAULT ((size_t)64 * 1024 * 1024)
 #define TIMEOUT_DEFAULT_S 600
@@ -156,6 +157,7 @@ static const struct {
 	unsigned long flag;
 	bool clears;
 } mount_words[] = {
+	{ "ro", MS_RDONLY, false },
 	{ "rw", MS_RDONLY, true },
 	{ "suid", MS_NOSUID, true },
 	{ "nosuid", MS_NOSUID, false },
@@ -198,10 +200,6 @@ static int take_word(struct mount_options *options, const char *word, struct fai
 {
 	if (*word == '\0' || take_mount_word(options, word))
 		return 0;
-	if (strcmp(word, "ro") == 0)
-		return fail_set(why, -EINVAL,
-			"'ro' would make the call files read-only too: leave it out, all other "
-			"files are read-only in any case");
 	if (strcmp(word, "allow_other") == 0) {
 		options->allow_other = true;
 		return 0;
@@ -341,7 +339,7 @@ static int make_tools_absolute(struct mount_options *options, struct fail *why)
 
 static int take_mountpoint(struct mount_options *options, const char *path, struct fail *why)
 {
-	options->mountpoint = realpath(path, NULL);
+	options->mountpoint = mount_real_path(path);
 	if (!options->mountpoint)
 		return fail_errno(why, "mount point '%s'", path);
 	if (!options->shown_at)
@@ -352,14 +350,15 @@ static int take_mountpoint(struct mount_options *options, const char *path, stru
 	return 0;
 }
 
-int options_parse(struct mount_options *options, int argc, char **argv, struct fail *why)
+int options_parse(
+	struct mount_options *options, bool is_helper, int argc, char **argv, struct fail *why)
 {
 	set_defaults(options);
 	int result = take_options(options, argc, argv, why);
 	if (result != 0)
 		return result;
 	/* mount(8) calls its helpers with what is mounted first: the tool directories. */
-	if (argc - optind == 2) {
+	if (is_helper && argc - optind == 2) {
 		const char *source = argv[optind++];
 		if (strcmp(source, "none") != 0 && strcmp(source, "pegfs") != 0)
 			replace(&options->tools, source);

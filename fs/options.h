@@ -28,10 +28,12 @@ struct mount_options {
 };
 
 /*
- * Parses the arguments behind `mount` (argv[0] is the command's name). Returns 0; 1 where --help was
- * served; or -EINVAL and *why. options is to be released in every case.
+ * Parses the arguments behind `mount` (argv[0] is the command's name); those that mount(8) gives to
+ * its helpers begin with what is mounted: the tool directories. Returns 0; 1 where --help was served;
+ * or -EINVAL and *why. options is to be released in every case.
  */
-int options_parse(struct mount_options *options, int argc, char **argv, struct fail *why);
+int options_parse(
+	struct mount_options *options, bool is_helper, int argc, char **argv, struct fail *why);
 void options_release(struct mount_options *options);
 
 /* Appends the options in force, one NAME=VALUE a line, without the tools' environment's values. */

@@ -18,6 +18,7 @@
 
 #define LOCK_NAME "lock"
 #define WAIT_STEP_MS 10
+#define LOCK_LIMIT_MS 5000
 
 static char *base_path(void)
 {
@@ -50,14 +51,25 @@ static int make_dir(const char *path, mode_t mode, struct fail *why)
 	return 0;
 }
 
+static void pause_ms(unsigned ms)
+{
+	const struct timespec step = { .tv_nsec = ms * 1000000L };
+	nanosleep(&step, NULL);
+}
+
+/* The server before may have been unmounted a moment ago and be about to end. */
 static int take_lock(struct statedir *dir, struct fail *why)
 {
 	dir->lock_fd = openat(dir->fd, LOCK_NAME, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (dir->lock_fd < 0)
 		return fail_errno(why, "cannot make '%s/" LOCK_NAME "'", dir->path);
-	if (flock(dir->lock_fd, LOCK_EX | LOCK_NB) < 0)
-		return fail_set(why, -EBUSY,
-			"another pegfs serves this mount point: run 'pegfs umount' first");
+	for (unsigned waited = 0; flock(dir->lock_fd, LOCK_EX | LOCK_NB) < 0;
+		waited += WAIT_STEP_MS) {
+		if (waited >= LOCK_LIMIT_MS)
+			return fail_set(why, -EBUSY,
+				"another pegfs serves this mount point: run 'pegfs umount' first");
+		pause_ms(WAIT_STEP_MS);
+	}
 	return 0;
 }
 
@@ -120,8 +132,7 @@ int statedir_wait_free(const char *mountpoint, unsigned timeout_ms)
 			return 0;
 		if (flock(fd, LOCK_SH | LOCK_NB) == 0)
 			return 0;
-		const struct timespec step = { .tv_nsec = WAIT_STEP_MS * 1000000L };
-		nanosleep(&step, NULL);
+		pause_ms(WAIT_STEP_MS);
 	}
 	return -ETIMEDOUT;
 }

@@ -87,7 +87,7 @@ def make_database(path):
     database.close()
 
 
-# The environment that the platform gives (rules.md, R69 to R78), and what two fixtures want.
+# The environment that the platform gives (rules.md, R69 to R78).
 def environment(directory):
     return {
         "HOME": directory,
@@ -99,16 +99,20 @@ def environment(directory):
         "OFFICER_APIFY_TOKEN": None,
         "OFFICER_BROWSER_RELAY_PORT": None,
         "OFFICER_BROWSER_RELAY_TOKEN": None,
-        "OFFICER_TEST_MARK": directory / "mark",
-        "MY_DB_PATH": directory / "my.db",
     }
+
+
+# What two fixtures want beyond it: nothing else of the daemon's own environment reaches a tool.
+def asked_for(directory):
+    return ["--env", f"OFFICER_TEST_MARK={directory / 'mark'}",
+            "--env", f"MY_DB_PATH={directory / 'my.db'}"]
 
 
 @pytest.fixture(scope="module")
 def module_mount():
     directory = new_work_dir()
     make_database(directory / "my.db")
-    mount = Mount(directory, env=environment(directory))
+    mount = Mount(directory, env=environment(directory), args=asked_for(directory))
     yield mount
     problems = mount.stop() if mount in mounts.live else []
     shutil.rmtree(directory)
