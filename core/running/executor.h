@@ -34,8 +34,8 @@ struct executor_config {
 	unsigned timeout_ms;     /* of a job, from its start */
 	unsigned grace_ms;       /* from the abort signal to SIGTERM, and from that to SIGKILL */
 	unsigned idle_ms;        /* after which a warm host goes */
-	uint64_t memory_max;     /* bytes, of one host with its children; 0: no limit */
-	unsigned processes_max;  /* of one host; 0: no limit */
+	uint64_t memory_max;     /* bytes, of one host with all that it starts; 0: no limit */
+	unsigned processes_max;  /* of the same; 0: no limit */
 	unsigned files_max;      /* open files of one process */
 	size_t result_max;       /* bytes of JSON that a host may send as one result */
 	size_t output_max;       /* bytes of what a tool prints that are handed on, for each job */

@@ -21,7 +21,8 @@
 #else
 #define READ_STEP ((size_t)64 * 1024)
 #endif
-#define TAIL_MAX ((size_t)2048)    /* bytes of output that are kept for a crash's text */
+#define TAIL_MAX ((size_t)16384)   /* bytes of output that are kept for a crash's text */
+#define TAIL_SHOWN ((size_t)2048)  /* of them, in the text */
 #define SEND_MAX ((size_t)1 << 30) /* the request's own limit is far below */
 
 /* A host that has not come to rest by then after a call is killed. */
@@ -50,9 +51,11 @@ struct host {
 	size_t output_left; /* bytes of this call's output that are still handed on */
 	size_t output_max;
 	unsigned grace_ms;
-	bool ended;        /* the warden has told wait_status */
-	int wait_status;   /* as from waitpid(2) */
-	struct fail fault; /* what was wrong with its messages */
+	uint64_t memory_max, processes_max;
+	enum warden_limit limit; /* for which it was ended */
+	bool ended;              /* the warden has told wait_status */
+	int wait_status;         /* as from waitpid(2) */
+	struct fail fault;       /* what was wrong with its messages */
 	char tail[TAIL_MAX];
 	size_t tail_len;
 };
@@ -349,6 +352,7 @@ static void read_control(struct host *host)
 		if (report.type == WARDEN_ENDED) {
 			host->ended = true;
 			host->wait_status = report.status;
+			host->limit = (enum warden_limit)report.limit;
 		} else if (report.type == WARDEN_SWEPT) {
 			host->swept = true;
 		}
@@ -407,6 +411,8 @@ struct host *host_start(const struct host_setup *setup, struct fail *why)
 	host->arg = setup->arg;
 	host->output_max = setup->output_max;
 	host->grace_ms = setup->grace_ms;
+	host->memory_max = setup->spawn.memory_max;
+	host->processes_max = setup->spawn.processes_max;
 	host->child = (struct spawn_child)SPAWN_CHILD_INIT;
 	buf_init(&host->sending, SEND_MAX);
 	char key[WIRE_KEY_LEN + 1];
@@ -464,6 +470,7 @@ int host_give(struct host *host, const struct wire_call *call)
 	post(host, HOST_ON_GIVE);
 	host->output_left = host->output_max;
 	host->tail_len = 0;
+	order(host, WARDEN_WATCH, 0);
 	int result = wire_put_call(&host->sending, call);
 	if (result == 0)
 		send_queued(host);
@@ -506,20 +513,50 @@ static void describe_tail(const struct host *host, struct buf *out)
 	size_t len = host->tail_len;
 	while (len > 0 && (at[len - 1] == '\n' || at[len - 1] == ' '))
 		len--;
+	if (len > TAIL_SHOWN) {
+		at += len - TAIL_SHOWN;
+		len = TAIL_SHOWN;
+	}
 	if (len > 0)
 		buf_printf(out, "\nThe end of what it printed:\n%.*s", (int)len, at);
+}
+
+/* V8's own words when its heap is full; its process then aborts. */
+static bool says_out_of_memory(const struct host *host)
+{
+	static const char words[] = "out of memory";
+	return memmem(host->tail, host->tail_len, words, sizeof(words) - 1) != NULL;
+}
+
+static void describe_memory(const struct host *host, struct buf *out)
+{
+	buf_printf(out,
+		"The tool ran out of memory: it and what it starts may use %llu MiB. Ask for less "
+		"in one call",
+		(unsigned long long)(host->memory_max >> 20));
 }
 
 void host_describe_end(const struct host *host, struct buf *out)
 {
 	int status = host->wait_status;
-	if (host->fault.code < 0)
+	if (host->limit == WARDEN_OVER_MEMORY || says_out_of_memory(host)) {
+		describe_memory(host, out);
+		return;
+	}
+	if (host->limit == WARDEN_OVER_PROCESSES)
+		buf_printf(out, "The tool was stopped: it had started more than %llu processes",
+			(unsigned long long)host->processes_max);
+	else if (host->fault.code < 0)
 		buf_printf(out, "The tool's process was stopped: %s", host->fault.text);
 	else if (!host->ended)
 		buf_puts(out, "The tool's process was lost: its warden was killed");
 	else if (WIFSIGNALED(status))
-		buf_printf(out, "The tool's process was ended by signal %d (%s) before it answered",
-			WTERMSIG(status), strsignal(WTERMSIG(status)));
+		buf_printf(out,
+			"The tool's process was ended by signal %d (%s) before it answered%s",
+			WTERMSIG(status), strsignal(WTERMSIG(status)),
+			WTERMSIG(status) == SIGKILL
+				? "; the system does that when it is out of memory"
+				: "");
 	else
 		buf_printf(out, "The tool's process ended with exit status %d before it answered",
 			WEXITSTATUS(status));

@@ -5,6 +5,7 @@
 #include <grp.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -62,7 +63,8 @@ struct plan {
 	pid_t warden; /* set between the forks */
 	bool switch_identity;
 	int null_fd, output_fd, socket_fd, control_fd, report_fd;
-	struct rlimit files, processes, memory; /* rlim_max 0: leave alone */
+	struct rlimit files, memory;        /* rlim_max 0: leave alone */
+	char memory_kib[24], processes[24]; /* for the warden */
 };
 
 int spawn_check_identity(const struct identity *who, struct fail *why)
@@ -119,9 +121,18 @@ static int set_limits(const struct plan *plan)
 	const struct rlimit no_core = { .rlim_cur = 0, .rlim_max = 0 };
 	if (setrlimit(RLIMIT_CORE, &no_core) < 0 || set_limit(RLIMIT_NOFILE, &plan->files) < 0)
 		return -1;
-	if (set_limit(RLIMIT_NPROC, &plan->processes) < 0)
-		return -1;
 	return set_limit(RLIMIT_DATA, &plan->memory);
+}
+
+/* When the machine runs out of memory, a tool goes before pegfs does. Best effort: it may be there. */
+static void offer_to_oom_killer(void)
+{
+	static const char score[] = "500";
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	if (fd >= 0 && write(fd, score, sizeof(score) - 1) < 0)
+		errno = 0;
+	if (fd >= 0)
+		close(fd);
 }
 
 static int take_identity(const struct plan *plan)
@@ -169,6 +180,7 @@ static _Noreturn void run_host(struct plan *plan)
 	report.step = STEP_LIMITS;
 	if (set_limits(plan) < 0)
 		goto failed;
+	offer_to_oom_killer();
 	report.step = STEP_IDENTITY;
 	if (take_identity(plan) < 0)
 		goto failed;
@@ -217,7 +229,7 @@ static _Noreturn void run_warden(struct plan *plan)
 	pid_t host = report.value;
 	char digits[16];
 	const char *const argv[] = { plan->request->warden, put_pid(digits, sizeof(digits), host),
-		NULL };
+		plan->memory_kib, plan->processes, NULL };
 	static const char *const env[] = { NULL };
 	struct spawn_request warden = { .argv = argv, .env = env };
 	if (host > 0 && write(plan->report_fd, &report, sizeof(report)) == sizeof(report) &&
@@ -251,9 +263,13 @@ static int plan_limit(__rlimit_resource_t resource, uint64_t wanted, struct rlim
 static int plan_limits(const struct spawn_request *request, struct plan *plan, struct fail *why)
 {
 	if (plan_limit(RLIMIT_NOFILE, request->files_max, &plan->files) < 0 ||
-		plan_limit(RLIMIT_NPROC, request->processes_max, &plan->processes) < 0 ||
 		plan_limit(RLIMIT_DATA, request->memory_max, &plan->memory) < 0)
 		return fail_errno(why, "cannot read this process's limits");
+	/* Not RLIMIT_NPROC: that counts all that the user runs anywhere, threads included. */
+	snprintf(plan->memory_kib, sizeof(plan->memory_kib), "%llu",
+		(unsigned long long)request->memory_max / 1024);
+	snprintf(plan->processes, sizeof(plan->processes), "%llu",
+		(unsigned long long)request->processes_max);
 	return 0;
 }
 

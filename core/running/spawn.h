@@ -27,8 +27,8 @@ struct spawn_request {
 	const char *warden;      /* the path of the warden's program */
 	const struct identity *who;
 	uint64_t files_max;     /* RLIMIT_NOFILE; 0: as here */
-	uint64_t processes_max; /* RLIMIT_NPROC; 0: as here */
-	uint64_t memory_max;    /* RLIMIT_DATA, in bytes, of each process; 0: as here */
+	uint64_t processes_max; /* of the child and all that it starts; 0: no limit */
+	uint64_t memory_max;    /* the same in bytes, and RLIMIT_DATA of each; 0: no limit */
 };
 
 /* The descriptors are close-on-exec, non-blocking and the caller's; -1 where not held. */

@@ -8,8 +8,15 @@
 
 #define WARDEN_FD 3 /* the warden's end */
 
+/*
+ * Its arguments: the pid of the host, which is its child already; and how much memory (KiB) and how
+ * many processes the host and all that it started may have together while a call runs (0: no limit).
+ * It looks now and then, so a limit is passed for a moment before everything is ended for it.
+ */
+
 enum warden_order_type {
 	WARDEN_SIGNAL, /* to all: the host and whatever it started */
+	WARDEN_WATCH,  /* a call begins: watch the limits until the next sweep */
 	WARDEN_SWEEP,  /* kill all but the host; answered with WARDEN_SWEPT */
 };
 
@@ -23,8 +30,11 @@ enum warden_report_type {
 	WARDEN_ENDED, /* the last one: the host has ended, and so has all that it started */
 };
 
+enum warden_limit { WARDEN_WITHIN, WARDEN_OVER_MEMORY, WARDEN_OVER_PROCESSES };
+
 struct warden_report {
 	int type;
+	int limit;      /* of WARDEN_ENDED: which one it was ended for */
 	int status;     /* of WARDEN_ENDED: the host's, as from waitpid(2) */
 	unsigned count; /* of processes that were killed because they were left */
 };

@@ -200,6 +200,7 @@ struct host *worker_start_host(struct executor *executor, const struct identity 
 			.warden = executor->warden,
 			.who = who,
 			.files_max = config->files_max,
+			.processes_max = config->processes_max,
 			.memory_max = config->memory_max },
 		.settings = settings,
 		.message_max = config->result_max,

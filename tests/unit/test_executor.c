@@ -570,6 +570,28 @@ static void t17_nesting_without_end_is_refused(void **state)
 	free_world(world);
 }
 
+static void a_host_that_uses_too_much_is_ended_and_told_so(void **state)
+{
+	(void)state;
+	struct executor_config config;
+	executor_config_defaults(&config);
+	config.memory_max = (uint64_t)512 << 20;
+	config.processes_max = 50;
+	config.spares = 0;
+	struct world *world = limited_world(&config);
+	assert_call(world, "memory", "{\"how\":\"buffer\"}", JOB_FAILED, "allocation failed");
+	assert_call(world, "memory", "{\"how\":\"heap\"}", JOB_CRASHED,
+		"ran out of memory: it and what it starts may use 512 MiB");
+	assert_call(world, "memory", "{\"how\":\"child\"}", JOB_FAILED, "Command failed");
+	assert_call(world, "memory", "{\"how\":\"children\"}", JOB_CRASHED,
+		"ran out of memory: it and what it starts may use 512 MiB");
+	assert_call(world, "memory", "{\"how\":\"processes\"}", JOB_CRASHED,
+		"it had started more than 50 processes");
+	assert_int_not_equal(system("pgrep -f 'sleep 6[4]' >/dev/null"), 0);
+	assert_call(world, "memory", "{}", JOB_DONE, "0");
+	free_world(world);
+}
+
 static void a_full_queue_is_busy(void **state)
 {
 	(void)state;
@@ -724,6 +746,7 @@ int main(void)
 		cmocka_unit_test(t1_parallel_calls_get_their_own_results),
 		cmocka_unit_test(t17_a_nested_call_does_not_wait_for_the_one_that_made_it),
 		cmocka_unit_test(t17_nesting_without_end_is_refused),
+		cmocka_unit_test(a_host_that_uses_too_much_is_ended_and_told_so),
 		cmocka_unit_test(a_full_queue_is_busy),
 		cmocka_unit_test(idle_hosts_make_room_and_go),
 		cmocka_unit_test(a_spare_takes_the_first_call),

@@ -1,7 +1,7 @@
 /*
  * The warden of one tool host: its parent, and the parent of everything it starts.
  *
- *     warden PID       PID is a child already; descriptor 3 is the control socket
+ *     warden PID MEMORY PROCESSES       descriptor 3 is the control socket
  *
  * Whatever a tool's process forks, in a session of its own or not, becomes the warden's child when
  * its parent ends (PR_SET_CHILD_SUBREAPER, set before this program was executed): so nothing that a
@@ -31,12 +31,16 @@
 
 #define ROUNDS_MAX 200 /* of looking for processes to kill; each finds those forked meanwhile */
 #define ROUND_PAUSE_NS 1000000
+#define WATCH_MS 200
 
 struct warden {
 	pid_t host;
 	bool host_ended;
 	int host_status;
 	int signal_fd;
+	unsigned long memory_kib, processes; /* limits; 0: none */
+	bool is_watching;
+	enum warden_limit limit; /* for which everything was ended */
 };
 
 struct pids {
@@ -208,11 +212,45 @@ static _Noreturn void end(struct warden *warden)
 	/* Whoever would inherit them may not look after them (a container's first process). */
 	for (int round = 0; reap(warden) && round < ROUNDS_MAX; round++)
 		pause_round();
-	struct warden_report report = {
-		.type = WARDEN_ENDED, .status = warden->host_status, .count = killed
-	};
+	struct warden_report report = { .type = WARDEN_ENDED,
+		.limit = (int)warden->limit,
+		.status = warden->host_status,
+		.count = killed };
 	send(WARDEN_FD, &report, sizeof(report), MSG_NOSIGNAL | MSG_DONTWAIT);
 	exit(0);
+}
+
+/* ---- limits */
+
+/* Resident memory that is its own: what is shared with others would be counted many times. */
+static unsigned long memory_of(pid_t pid)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
+	FILE *file = fopen(path, "re");
+	if (!file)
+		return 0;
+	unsigned long size, resident = 0, shared = 0;
+	if (fscanf(file, "%lu %lu %lu", &size, &resident, &shared) != 3 || shared > resident)
+		resident = shared = 0;
+	fclose(file);
+	return (resident - shared) * ((unsigned long)sysconf(_SC_PAGESIZE) / 1024);
+}
+
+static void check_limits(struct warden *warden)
+{
+	struct pids pids = { .items = NULL };
+	list_all(&pids);
+	unsigned long kib = 0;
+	for (size_t i = 0; i < pids.count && warden->memory_kib > 0; i++)
+		kib += memory_of(pids.items[i]);
+	if (warden->processes > 0 && pids.count > warden->processes)
+		warden->limit = WARDEN_OVER_PROCESSES;
+	else if (kib > warden->memory_kib)
+		warden->limit = WARDEN_OVER_MEMORY;
+	free(pids.items);
+	if (warden->limit != WARDEN_WITHIN)
+		end(warden);
 }
 
 static void obey(struct warden *warden)
@@ -227,7 +265,10 @@ static void obey(struct warden *warden)
 		signal_all(order.signal);
 	} else if (order.type == WARDEN_SIGNAL) {
 		kill_all(warden, true);
+	} else if (order.type == WARDEN_WATCH) {
+		warden->is_watching = warden->memory_kib > 0 || warden->processes > 0;
 	} else if (order.type == WARDEN_SWEEP) {
+		warden->is_watching = false;
 		struct warden_report report = { .type = WARDEN_SWEPT,
 			.count = kill_all(warden, false) };
 		send(WARDEN_FD, &report, sizeof(report), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -236,11 +277,13 @@ static void obey(struct warden *warden)
 
 int main(int argc, char **argv)
 {
-	struct warden warden = { .host = argc == 2 ? atoi(argv[1]) : 0 };
-	if (warden.host <= 0) {
+	if (argc != 4) {
 		fprintf(stderr, "warden: started by pegfs only\n");
 		return 2;
 	}
+	struct warden warden = { .host = atoi(argv[1]),
+		.memory_kib = strtoul(argv[2], NULL, 10),
+		.processes = strtoul(argv[3], NULL, 10) };
 	sigset_t signals;
 	sigfillset(&signals);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
@@ -255,8 +298,11 @@ int main(int argc, char **argv)
 			end(&warden);
 		struct pollfd fds[] = { { .fd = WARDEN_FD, .events = POLLIN },
 			{ .fd = warden.signal_fd, .events = POLLIN } };
-		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+		int ready = poll(fds, 2, warden.is_watching ? WATCH_MS : -1);
+		if (ready < 0 && errno != EINTR)
 			end(&warden);
+		if (ready == 0)
+			check_limits(&warden);
 		struct signalfd_siginfo info;
 		while (read(warden.signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
 			continue;
