@@ -270,7 +270,7 @@ static bool reuse(struct loader *loader, const struct candidate *before, enum li
 	return true;
 }
 
-static void place_tool(struct loader *loader, const char *source, enum listing_name entry)
+static void place_tool(struct loader *loader, struct root *root, enum listing_name entry)
 {
 	struct candidate *candidate = loader->candidate;
 	if (!candidate->usable || entry == LISTING_COUNT) {
@@ -278,13 +278,14 @@ static void place_tool(struct loader *loader, const char *source, enum listing_n
 		candidate->tool = NULL;
 		return;
 	}
-	candidate->tool->source = xstrdup(source);
+	candidate->tool->root = root_ref(root);
+	candidate->tool->source = xstrdup(root->path);
 	candidate->tool->dir_name = xstrdup(candidate->dir_name);
 	candidate->tool->dir = xstrdup(loader->dir);
 	candidate->tool->entry = xstrdup(listing_text(entry));
 }
 
-static void load_tool(struct loader *loader, const char *source, const struct candidate *before)
+static void load_tool(struct loader *loader, struct root *root, const struct candidate *before)
 {
 	struct candidate *candidate = loader->candidate;
 	auto_close int fd = look_at(loader, LISTING_MANIFEST, &candidate->manifest);
@@ -304,7 +305,7 @@ static void load_tool(struct loader *loader, const char *source, const struct ca
 	/* Another entry makes another tool, though TOOL.md is the same. */
 	if (is_known && !parse(loader, fd))
 		return;
-	place_tool(loader, source, entry);
+	place_tool(loader, root, entry);
 	candidate->settled = is_settled(loader, &candidate->manifest) &&
 			     (entry == LISTING_COUNT || is_settled(loader, &candidate->entry));
 }
@@ -332,12 +333,12 @@ static void name_file(struct faults *faults, const char *dir, const char *name)
 	faults_move(faults, &nameless, file);
 }
 
-bool candidate_load(int dir_fd, const char *source, const char *dir_name,
+bool candidate_load(int dir_fd, struct root *root, const char *dir_name,
 	const struct candidate *before, struct buf *scratch, struct candidate *candidate)
 {
 	struct timespec now;
 	clock_gettime(CLOCK_REALTIME, &now);
-	auto_free char *dir = xasprintf("%s/%s", source, dir_name);
+	auto_free char *dir = xasprintf("%s/%s", root->path, dir_name);
 	struct loader loader = {
 		.dir_fd = dir_fd,
 		.dir = dir,
@@ -352,7 +353,7 @@ bool candidate_load(int dir_fd, const char *source, const char *dir_name,
 		report(&loader, FAULT_ERROR, "unreadable", "the directory cannot be read: %s",
 			strerror(-result));
 	else if (is_there(&loader, LISTING_MANIFEST))
-		load_tool(&loader, source, before);
+		load_tool(&loader, root, before);
 	else if (has_entry)
 		report_no_manifest(&loader);
 	else

@@ -11,6 +11,7 @@
 
 #include "core/base/buf.h"
 #include "core/tools/faults.h"
+#include "core/tools/root.h"
 #include "core/tools/tool.h"
 
 /* What tells that a file was not touched. */
@@ -32,12 +33,12 @@ struct candidate {
 };
 
 /*
- * Looks at source/dir_name, dir_fd being a descriptor of it (open for reading, at its beginning),
+ * Looks at dir_name in root, dir_fd being a descriptor of it (open for reading, at its beginning),
  * and fills *candidate, which the caller releases. `before` is what the last scan found there, or
  * NULL. scratch is a buffer of MANIFEST_SIZE_MAX, so that not every file needs one of its own.
  * Returns false where the directory has nothing to do with tools: there is nothing to tell.
  */
-bool candidate_load(int dir_fd, const char *source, const char *dir_name,
+bool candidate_load(int dir_fd, struct root *root, const char *dir_name,
 	const struct candidate *before, struct buf *scratch, struct candidate *candidate);
 void candidate_release(struct candidate *candidate);
 

@@ -3,49 +3,18 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/auto.h"
 #include "core/base/io.h"
-#include "core/base/ownmount.h"
 #include "core/base/xalloc.h"
 #include "core/tools/manifest.h"
 
-/* ---- opening */
-
-static int open_source(const char *path)
-{
-	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
-/*
- * A link may lead to another place in the source, but not across a mount: behind one may be our own
- * tree, which would have to answer while it asks. A directory that is a mount point itself (a bind
- * mount) is opened by its plain name. -EXDEV: a link that leads elsewhere. -ENOTDIR: no directory,
- * or a mount of our own.
- */
-static int open_tool(int source_fd, const char *name, int flags)
-{
-	int fd = io_open_resolve(source_fd, name, flags | O_DIRECTORY, RESOLVE_NO_XDEV);
-	if (fd != -EXDEV)
-		return fd;
-	auto_close int path_fd =
-		io_open_resolve(source_fd, name, O_PATH | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
-	if (path_fd < 0)
-		return path_fd == -ELOOP ? -EXDEV : path_fd;
-	if (ownmount_has(path_fd))
-		return -ENOTDIR;
-	return flags & O_PATH ? take_fd(&path_fd) : io_reopen(path_fd);
-}
-
 int source_open_tool(const struct tool *tool)
 {
-	auto_close int source_fd = open_source(tool->source);
-	return source_fd < 0 ? source_fd : open_tool(source_fd, tool->dir_name, O_PATH);
+	return tool->root ? root_open_dir(tool->root, tool->dir_name, O_PATH) : -ENOENT;
 }
 
 /* ---- the names in a source */
@@ -176,19 +145,19 @@ static void keep(struct source_scan *scan, struct candidate candidate)
 	scan->tools[scan->count++] = tool_ref(candidate.tool);
 }
 
-static void look_at(struct source_scan *scan, const char *path, int source_fd, const char *name,
-	const struct candidate *before, struct buf *scratch)
+static void look_at(struct source_scan *scan, const char *name, const struct candidate *before,
+	struct buf *scratch)
 {
-	auto_close int fd = open_tool(source_fd, name, O_RDONLY);
+	auto_close int fd = root_open_dir(scan->root, name, O_RDONLY);
 	if (fd < 0) {
 		/* A link to a plain file is a plain file (A15); what has just gone is no fault. */
-		bool is_gone = fd == -ENOENT && !is_link(source_fd, name);
+		bool is_gone = fd == -ENOENT && !is_link(scan->root->fd, name);
 		if (fd != -ENOTDIR && !is_gone)
-			report_open(scan, path, name, fd);
+			report_open(scan, scan->root->path, name, fd);
 		return;
 	}
 	struct candidate candidate;
-	if (candidate_load(fd, path, name, before, scratch, &candidate))
+	if (candidate_load(fd, scan->root, name, before, scratch, &candidate))
 		keep(scan, candidate);
 	else
 		candidate_release(&candidate);
@@ -222,40 +191,49 @@ static void report_equal_names(struct source_scan *scan)
 	}
 }
 
-static void scan_names(struct source_scan *scan, const char *path, int source_fd,
-	const struct source_scan *before, const struct names *names)
+static void scan_names(
+	struct source_scan *scan, const struct source_scan *before, const struct names *names)
 {
 	auto_buf struct buf scratch = BUF_INIT(MANIFEST_SIZE_MAX);
 	size_t at = 0;
 	for (size_t i = 0; i < names->count; i++)
-		look_at(scan, path, source_fd, names->items[i],
-			find_before(before, &at, names->items[i]), &scratch);
+		look_at(scan, names->items[i], find_before(before, &at, names->items[i]), &scratch);
 	report_equal_names(scan);
 	if (names->overflown)
-		report(scan, xstrdup(path), FAULT_ERROR, "too-many-directories",
+		report(scan, xstrdup(scan->root->path), FAULT_ERROR, "too-many-directories",
 			"more than 65536 directories; some are left out, split it");
+}
+
+/* The directory behind path; the one of before where it is still that, or lies below our mount. */
+static struct root *find_root(const char *path, struct root *before, int *code)
+{
+	struct root *root = root_open(path, code);
+	bool is_same = root ? root_equal(root, before) : *code == -EXDEV && before;
+	if (!is_same)
+		return root;
+	root_unref(root);
+	return root_ref(before);
 }
 
 void source_scan(const char *path, const struct source_scan *before, struct source_scan *scan)
 {
 	*scan = (struct source_scan){ .tools = NULL };
-	auto_close int source_fd = open_source(path);
-	if (source_fd < 0) {
-		report_source(scan, path, source_fd);
-		return;
-	}
-	if (ownmount_has(source_fd)) {
+	int code;
+	scan->root = find_root(path, before ? before->root : NULL, &code);
+	if (!scan->root && code == -EXDEV)
 		report(scan, xstrdup(path), FAULT_ERROR, "own-mount",
 			"this is the mount itself and not a directory with tools; take it out of "
 			"PI_TOOLS_DIRS");
+	else if (!scan->root)
+		report_source(scan, path, code);
+	if (!scan->root)
 		return;
-	}
 	struct names names = { .items = NULL };
-	int result = read_names(source_fd, &names);
+	int result = read_names(scan->root->fd, &names);
 	if (result < 0)
 		report_source(scan, path, result);
 	else
-		scan_names(scan, path, source_fd, before, &names);
+		scan_names(scan, before && before->root == scan->root ? before : NULL, &names);
 	names_release(&names);
 }
 
@@ -267,6 +245,7 @@ void source_scan_release(struct source_scan *scan)
 		candidate_release(&scan->candidates[i]);
 	free(scan->tools);
 	free(scan->candidates);
+	root_unref(scan->root);
 	faults_release(&scan->faults);
 	*scan = (struct source_scan){ .tools = NULL };
 }

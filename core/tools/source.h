@@ -8,12 +8,14 @@
 #include "core/base/fail.h"
 #include "core/tools/candidate.h"
 #include "core/tools/faults.h"
+#include "core/tools/root.h"
 #include "core/tools/tool.h"
 
 #define SOURCE_DIRS_MAX 65536 /* subdirectories of one source that are looked at */
 
 /* What one look at a source found. */
 struct source_scan {
+	struct root *root;   /* owned reference; NULL where there is no such directory */
 	struct tool **tools; /* owned references, in byte order of their directories' names (A7) */
 	size_t count, capacity;
 	struct faults faults;
@@ -31,7 +33,8 @@ struct source_scan {
  * them.
  *
  * before: what an earlier scan of the same path found, or NULL. A tool whose files did not change
- * since is the same object.
+ * since is the same object, unless the path leads to another directory now. A mount of pegfs over
+ * the directory changes nothing: the directory below it is looked at.
  */
 void source_scan(const char *path, const struct source_scan *before, struct source_scan *scan);
 void source_scan_release(struct source_scan *scan);

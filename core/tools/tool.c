@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/xalloc.h"
+#include "core/tools/root.h"
 
 struct tool *tool_new(void)
 {
@@ -46,6 +47,7 @@ struct tool *tool_copy(const struct tool *tool)
 	for (size_t i = 0; i < tool->input_count; i++)
 		copy_input(&copy->inputs[i], &tool->inputs[i]);
 	copy->body = copy_text(tool->body);
+	copy->root = tool->root ? root_ref(tool->root) : NULL;
 	copy->source = copy_text(tool->source);
 	copy->dir_name = copy_text(tool->dir_name);
 	copy->dir = copy_text(tool->dir);
@@ -74,6 +76,7 @@ void tool_unref(struct tool *tool)
 	free(tool->label);
 	free(tool->description);
 	free(tool->body);
+	root_unref(tool->root);
 	free(tool->source);
 	free(tool->dir);
 	free(tool->dir_name);

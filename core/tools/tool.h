@@ -13,6 +13,8 @@
 
 enum input_type { INPUT_STRING, INPUT_NUMBER, INPUT_BOOLEAN, INPUT_ENUM }; /* R21 to R24 */
 
+struct root;
+
 struct input {
 	char *name;        /* owned */
 	char *description; /* owned, "" where missing (R27) */
@@ -41,6 +43,7 @@ struct tool {
 	char *body; /* owned; what follows the closing fence, byte for byte (line ends are LF) */
 	size_t body_len;
 	/* from where it was found, owned */
+	struct root *root; /* owned reference: the directory in which it was found (root.h) */
 	char *source; /* absolute path of the directory in which it was found; NULL until placed */
 	char *dir_name; /* its name there */
 	char *dir;      /* source/dir_name */

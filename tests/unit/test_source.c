@@ -1,3 +1,5 @@
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -519,6 +521,147 @@ static void a_tool_is_opened_through_its_source(void **state)
 	source_scan_release(&scan);
 }
 
+/* What a scan of DIR finds, put in the place of the earlier scan: "DIR=DESCRIPTION ..." */
+static void rescan(const struct scratch *scratch, const char *dir, struct source_scan *scan)
+{
+	struct source_scan before = *scan;
+	auto_free char *path = xasprintf("%s/%s", scratch->path, dir);
+	source_scan(path, &before, scan);
+	source_scan_release(&before);
+}
+
+static void assert_reads(const struct tool *tool, const char *wanted)
+{
+	auto_buf struct buf text = BUF_INIT(1000);
+	auto_close int fd = source_open_tool(tool);
+	assert_true(fd >= 0);
+	assert_int_equal(io_load_beneath(fd, "own.txt", &text), 0);
+	assert_string_equal(buf_str(&text), wanted);
+}
+
+static void write_owned(const struct scratch *scratch, const char *dir, const char *text)
+{
+	auto_free char *own = xasprintf("%s/own.txt", dir);
+	write_tool(scratch, dir, "a");
+	scratch_write(scratch, own, text);
+}
+
+static void t17_a_tool_is_read_from_where_it_was_found(void **state)
+{
+	struct scratch *scratch = *state;
+	size_t fds = scratch_count_fds();
+	write_owned(scratch, "one/a", "one");
+	write_owned(scratch, "two/a", "two");
+	scratch_link(scratch, "one", "link");
+	struct source_scan scan = { .tools = NULL };
+	rescan(scratch, "link", &scan);
+	auto_tool struct tool *old = tool_ref(scan.tools[0]);
+	rescan(scratch, "link", &scan);
+	assert_ptr_equal(scan.tools[0]->root, old->root);
+	scratch_link(scratch, "two", "new");
+	renameat(scratch->fd, "new", scratch->fd, "link");
+	assert_reads(old, "one");
+	rescan(scratch, "link", &scan);
+	assert_ptr_not_equal(scan.tools[0], old);
+	assert_reads(old, "one");
+	assert_reads(scan.tools[0], "two");
+	renameat(scratch->fd, "one", scratch->fd, "elsewhere");
+	assert_reads(old, "one");
+	source_scan_release(&scan);
+	tool_unref(old);
+	old = NULL;
+	assert_int_equal(scratch_count_fds(), fds);
+}
+
+static void a_directory_that_takes_the_place_of_another_makes_new_tools(void **state)
+{
+	struct scratch *scratch = *state;
+	write_owned(scratch, "one/a", "old");
+	/* The same files with the same stamps, in another directory. */
+	scratch_mkdir(scratch, "two/a");
+	assert_int_equal(linkat(scratch->fd, "one/a/TOOL.md", scratch->fd, "two/a/TOOL.md", 0), 0);
+	assert_int_equal(
+		linkat(scratch->fd, "one/a/index.ts", scratch->fd, "two/a/index.ts", 0), 0);
+	scratch_write(scratch, "two/a/own.txt", "new");
+	wait_until_settled();
+	struct source_scan scan = { .tools = NULL };
+	rescan(scratch, "one", &scan);
+	auto_tool struct tool *old = tool_ref(scan.tools[0]);
+	renameat2(scratch->fd, "one", scratch->fd, "two", RENAME_EXCHANGE);
+	rescan(scratch, "one", &scan);
+	assert_ptr_not_equal(scan.tools[0], old);
+	assert_reads(old, "old");
+	assert_reads(scan.tools[0], "new");
+	source_scan_release(&scan);
+}
+
+/* Mounts of one's own from here on, or the test is skipped. */
+static void need_mounts(void)
+{
+	if (unshare(CLONE_NEWNS) < 0 || mount("", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		skip();
+}
+
+static void a_mount_over_a_source_makes_new_tools(void **state)
+{
+	need_mounts();
+	struct scratch *scratch = *state;
+	write_owned(scratch, "one/a", "one");
+	write_owned(scratch, "two/a", "two");
+	auto_free char *one = xasprintf("%s/one", scratch->path);
+	auto_free char *two = xasprintf("%s/two", scratch->path);
+	struct source_scan scan = { .tools = NULL };
+	rescan(scratch, "one", &scan);
+	auto_tool struct tool *old = tool_ref(scan.tools[0]);
+	assert_int_equal(mount(two, one, NULL, MS_BIND, NULL), 0);
+	rescan(scratch, "one", &scan);
+	assert_ptr_not_equal(scan.tools[0], old);
+	assert_reads(old, "one");
+	assert_reads(scan.tools[0], "two");
+	source_scan_release(&scan);
+	assert_int_equal(umount(one), 0);
+}
+
+/* A mount of pegfs that nobody serves: whoever asks it anything waits for ever. */
+static int mount_unserved(const char *path)
+{
+	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		skip();
+	auto_free char *options = xasprintf("fd=%d,rootmode=40000,user_id=0,group_id=0", fd);
+	assert_int_equal(mount("pegfs", path, "fuse.pegfs", 0, options), 0);
+	return fd;
+}
+
+static void t17_our_own_mount_over_a_source_changes_nothing(void **state)
+{
+	need_mounts();
+	struct scratch *scratch = *state;
+	write_owned(scratch, "mnt/a", "old");
+	wait_until_settled();
+	auto_free char *path = xasprintf("%s/mnt", scratch->path);
+	struct source_scan scan = { .tools = NULL };
+	rescan(scratch, "mnt", &scan);
+	auto_tool struct tool *old = tool_ref(scan.tools[0]);
+	auto_close int lower = openat(scratch->fd, "mnt", O_PATH | O_CLOEXEC);
+	auto_close int fuse = mount_unserved(path);
+	rescan(scratch, "mnt", &scan);
+	assert_int_equal(scan.faults.count, 0);
+	assert_ptr_equal(scan.tools[0], old);
+	assert_reads(old, "old");
+	struct scratch below = { .fd = lower };
+	write_owned(&below, "a", "edited");
+	rescan(scratch, "mnt", &scan);
+	assert_ptr_not_equal(scan.tools[0], old);
+	assert_reads(scan.tools[0], "edited");
+	source_scan_release(&scan);
+	/* Without a look from before there is nothing but the mount. */
+	rescan(scratch, "mnt", &scan);
+	assert_string_equal(scan.faults.items[0].code, "own-mount");
+	source_scan_release(&scan);
+	assert_int_equal(umount2(path, MNT_DETACH), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -552,6 +695,10 @@ int main(void)
 		scratch_test(a_change_of_the_same_size_in_the_same_moment_is_seen),
 		scratch_test(a_scan_leaves_no_descriptor_open),
 		scratch_test(a_tool_is_opened_through_its_source),
+		scratch_test(t17_a_tool_is_read_from_where_it_was_found),
+		scratch_test(a_directory_that_takes_the_place_of_another_makes_new_tools),
+		scratch_test(a_mount_over_a_source_makes_new_tools),
+		scratch_test(t17_our_own_mount_over_a_source_changes_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
