@@ -4,8 +4,9 @@
 
 #include "fs/server.h"
 
-#define LONG_S 86400.0 /* until it is invalidated */
-#define FILE_S 1.0     /* a tool's own file may change under us */
+#define LONG_S 86400.0 /* what the number stands for does not change */
+#define SHORT_S 0.1
+#define FILE_S 1.0 /* a tool's own file may change under us */
 #define BLOCK 512
 
 bool attr_may_call(const struct server *server, uid_t uid)
@@ -23,6 +24,16 @@ static struct timespec time_of_ms(int64_t ms)
 	return (struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
 }
 
+/* A call's when it moved last, a tool's when its TOOL.md was written, else the daemon's start. */
+static struct timespec time_of(const struct server *server, const struct node *node)
+{
+	if (node->call && node->kind != NODE_ID_CALL)
+		return time_of_ms(node->call->changed_ms);
+	if (node->kind == NODE_CALL || !node->tool)
+		return server->changed;
+	return node->tool->mtime;
+}
+
 /* Owned by whoever asks, so that cp -a, chmod and the like do not fail in the kernel (H11). */
 static void set_owner(struct stat *st, const struct fuse_ctx *ctx)
 {
@@ -34,24 +45,35 @@ static int size_of(struct server *server, const struct node *node, size_t *size)
 {
 	if (node->type->render)
 		return view_size(server, node, size);
-	*size = node->call ? node->call->part_len[node->type->part]
-			   : strlen(view_before_any_call(node));
+	*size = view_size_of_call(node);
 	return 0;
+}
+
+/* What stat shows: of `call` always the same, whatever number the kernel has for it. */
+static uint64_t number_of(const struct server *server, const struct node *node)
+{
+	struct node same;
+	if (node->kind == NODE_ID_CALL)
+		return ino_doc(NODE_ID_CALL, node->call->seq);
+	if (node->kind != NODE_CALL)
+		return node->ino;
+	node_set(server, &same, NODE_CALL, node->tool);
+	return same.ino;
 }
 
 static int stat_synthesized(
 	struct server *server, const struct node *node, const struct fuse_ctx *ctx, struct stat *st)
 {
 	memset(st, 0, sizeof(*st));
-	st->st_ino = node->kind == NODE_CALL ? ino_static(NODE_CALL, node->tool->id) : node->ino;
+	st->st_ino = number_of(server, node);
 	st->st_mode = node->type->mode;
 	st->st_nlink = node_is_dir(node) ? 2 : 1;
 	st->st_uid = server->uid;
 	st->st_blksize = 4096;
-	set_time(st, node->call ? time_of_ms(node->call->changed_ms) : server->started);
-	if (node->kind == NODE_CALL && !attr_may_call(server, ctx->uid))
-		st->st_mode = S_IFREG | 0444;
-	if (node->kind == NODE_CALL || node->type->caching == NODE_VERSIONED)
+	set_time(st, time_of(server, node));
+	if (node_is_writable(node) && !attr_may_call(server, ctx->uid))
+		st->st_mode = S_IFREG | (node->type->mode & 0444);
+	if (node_is_writable(node) || node->type->caching == NODE_OF_CALL)
 		set_owner(st, ctx);
 	if (node_is_dir(node))
 		return 0;
@@ -62,13 +84,19 @@ static int stat_synthesized(
 	return result;
 }
 
+/* Names go out of date when the tools change: for long only where the kernel can drop them all. */
+static double names_s(const struct server *server)
+{
+	return server->has_epoch ? LONG_S : SHORT_S;
+}
+
 static double attr_timeout(const struct node *node)
 {
 	if (node->call && !call_state_is_final(node->call->state))
 		return 0;
 	switch (node->type->caching) {
 	case NODE_CACHED:
-	case NODE_VERSIONED:
+	case NODE_OF_CALL:
 		return LONG_S;
 	case NODE_PASSED:
 		return FILE_S;
@@ -78,14 +106,14 @@ static double attr_timeout(const struct node *node)
 	return 0;
 }
 
-static double entry_timeout(const struct node *node)
+static double entry_timeout(const struct server *server, const struct node *node)
 {
 	switch (node->type->caching) {
 	case NODE_CACHED:
-		return LONG_S;
+		return names_s(server);
 	case NODE_PASSED:
 		return FILE_S;
-	case NODE_VERSIONED:
+	case NODE_OF_CALL:
 	case NODE_VOLATILE:
 		break;
 	}
@@ -107,6 +135,6 @@ int attr_entry(struct server *server, const struct node *node, const struct fuse
 	memset(entry, 0, sizeof(*entry));
 	entry->ino = node->ino;
 	entry->generation = 1;
-	entry->entry_timeout = entry_timeout(node);
+	entry->entry_timeout = entry_timeout(server, node);
 	return attr_stat(server, node, ctx, &entry->attr, &entry->attr_timeout);
 }

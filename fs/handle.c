@@ -23,6 +23,8 @@ static void free_handle(struct handle *handle)
 		close(handle->fd);
 	callfile_free(handle->callfile);
 	listing_free(handle->listing);
+	if (handle->poll)
+		fuse_pollhandle_destroy(handle->poll);
 	free(handle);
 }
 
@@ -50,8 +52,10 @@ struct handle *handles_get(const struct handles *handles, uint64_t fh)
 void handles_drop(struct handles *handles, uint64_t fh)
 {
 	struct handle *handle = map_remove(&handles->by_fh, fh);
-	if (handle)
-		free_handle(handle);
+	if (!handle)
+		return;
+	handle_set_poll(handles, handle, NULL);
+	free_handle(handle);
 }
 
 struct handle *handle_new(enum handle_kind kind)
@@ -92,18 +96,21 @@ static struct handle *open_growing(const struct node *node)
 	return handle;
 }
 
+static bool is_growing(const struct node *node)
+{
+	return node->call && !call_state_is_final(node->call->state) &&
+	       (node->type->part == CALL_PART_LOG || node->type->part == CALL_PART_PROGRESS);
+}
+
 struct handle *handle_open(struct server *server, const struct node *node, struct fail *why)
 {
 	if (node->kind == NODE_FILE)
 		return open_file(node, why);
 	if (node->type->render)
 		return open_bytes(view_get(server, node, why));
-	if (!node->call)
-		return open_bytes(
-			bytes_copy(view_before_any_call(node), strlen(view_before_any_call(node))));
-	if (!call_state_is_final(node->call->state))
+	if (is_growing(node))
 		return open_growing(node);
-	return open_bytes(calls_load(server->calls, node->call, node->type->part, why));
+	return open_bytes(view_get_of_call(server, node, why));
 }
 
 static int read_file(int fd, size_t size, size_t offset, struct buf *out)
@@ -117,16 +124,53 @@ static int read_file(int fd, size_t size, size_t offset, struct buf *out)
 	return 0;
 }
 
-static int read_growing(struct server *server, const struct handle *handle, size_t size,
-	size_t offset, struct buf *out)
+static int read_growing(
+	struct server *server, struct handle *handle, size_t size, size_t offset, struct buf *out)
 {
 	const struct call *call = calls_get(server->calls, handle->seq);
 	struct fail why = FAIL_INIT;
-	return call ? calls_read(server->calls, call, handle->part, offset, size, out, &why) : 0;
+	int result =
+		call ? calls_read(server->calls, call, handle->part, offset, size, out, &why) : 0;
+	if (offset + out->len > handle->read_end)
+		handle->read_end = offset + out->len;
+	return result;
 }
 
-int handle_read(struct server *server, const struct handle *handle, size_t size, size_t offset,
-	struct buf *out)
+bool handle_is_readable(const struct server *server, const struct handle *handle)
+{
+	if (handle->kind != HANDLE_GROWING)
+		return true;
+	const struct call *call = calls_get(server->calls, handle->seq);
+	return !call || call_state_is_final(call->state) ||
+	       call->part_len[handle->part] > handle->read_end;
+}
+
+void handles_wake(struct handles *handles, uint64_t seq)
+{
+	size_t at = 0;
+	const struct map_slot *slot;
+	while (handles->polled > 0 && (slot = map_next(&handles->by_fh, &at))) {
+		struct handle *handle = slot->value;
+		if (handle->kind != HANDLE_GROWING || handle->seq != seq || !handle->poll)
+			continue;
+		fuse_lowlevel_notify_poll(handle->poll);
+		handle_set_poll(handles, handle, NULL);
+	}
+}
+
+void handle_set_poll(struct handles *handles, struct handle *handle, struct fuse_pollhandle *poll)
+{
+	if (handle->poll) {
+		fuse_pollhandle_destroy(handle->poll);
+		handles->polled--;
+	}
+	handle->poll = poll;
+	if (poll)
+		handles->polled++;
+}
+
+int handle_read(
+	struct server *server, struct handle *handle, size_t size, size_t offset, struct buf *out)
 {
 	switch (handle->kind) {
 	case HANDLE_BYTES:
@@ -140,6 +184,7 @@ int handle_read(struct server *server, const struct handle *handle, size_t size,
 	case HANDLE_GROWING:
 		return read_growing(server, handle, size, offset, out);
 	case HANDLE_CALL:
+	case HANDLE_CANCEL:
 	case HANDLE_DIR:
 		break;
 	}

@@ -5,12 +5,15 @@
 #ifndef PEGFS_FS_HANDLE_H
 #define PEGFS_FS_HANDLE_H
 
+#include <stdbool.h>
+
 #include "core/base/bytes.h"
 #include "core/base/fail.h"
 #include "core/base/map.h"
 #include "core/running/call.h"
 
 struct callfile;
+struct fuse_pollhandle;
 struct listing;
 struct node;
 struct server;
@@ -20,22 +23,26 @@ enum handle_kind {
 	HANDLE_GROWING, /* a part of a call that still grows: read through */
 	HANDLE_FILE,    /* a tool's own file */
 	HANDLE_CALL,    /* `call`, opened for writing */
+	HANDLE_CANCEL,  /* `cancel`, opened for writing */
 	HANDLE_DIR,
 };
 
 struct handle {
 	enum handle_kind kind;
-	struct bytes *bytes;       /* HANDLE_BYTES: a reference */
-	uint64_t seq;              /* HANDLE_GROWING */
-	enum call_part part;       /* HANDLE_GROWING */
-	int fd;                    /* HANDLE_FILE: owned */
-	struct callfile *callfile; /* HANDLE_CALL: owned */
-	struct listing *listing;   /* HANDLE_DIR: owned */
+	struct bytes *bytes;          /* HANDLE_BYTES: a reference */
+	uint64_t seq;                 /* HANDLE_GROWING, HANDLE_CANCEL */
+	enum call_part part;          /* HANDLE_GROWING */
+	size_t read_end;              /* HANDLE_GROWING: up to where it has been read */
+	struct fuse_pollhandle *poll; /* HANDLE_GROWING: owned; NULL: nobody waits */
+	int fd;                       /* HANDLE_FILE: owned */
+	struct callfile *callfile;    /* HANDLE_CALL: owned */
+	struct listing *listing;      /* HANDLE_DIR: owned */
 };
 
 struct handles {
 	struct map by_fh; /* owned struct handle */
 	uint64_t next_fh;
+	size_t polled; /* handles with a poll */
 };
 
 /* first_fh: greater than all that an earlier server gave. */
@@ -57,8 +64,17 @@ struct handle *handle_new(enum handle_kind kind);
 /* A handle for reading a node, as it is now; or NULL and *why. */
 struct handle *handle_open(struct server *server, const struct node *node, struct fail *why);
 
+/* Whether there is something to read, or nothing to wait for. */
+bool handle_is_readable(const struct server *server, const struct handle *handle);
+
+/* Keeps the newest poll of a handle (becomes its; NULL: none). */
+void handle_set_poll(struct handles *handles, struct handle *handle, struct fuse_pollhandle *poll);
+
+/* Wakes those who wait for more of a call. */
+void handles_wake(struct handles *handles, uint64_t seq);
+
 /* Up to size bytes from offset on; appended to out. Returns 0 or a negative errno. */
-int handle_read(struct server *server, const struct handle *handle, size_t size, size_t offset,
-	struct buf *out);
+int handle_read(
+	struct server *server, struct handle *handle, size_t size, size_t offset, struct buf *out);
 
 #endif

@@ -18,6 +18,7 @@
 #define OFFSET_PARENT 2
 #define OFFSET_KINDS LISTING_FIRST
 #define OFFSET_TOOLS (UINT64_C(1) << 32)
+#define OFFSET_CALLS (UINT64_C(1) << INO_SEQ_BITS)
 #define OFFSET_FILES (UINT64_C(1) << 62)
 
 static void add(
@@ -40,25 +41,44 @@ void listing_free(struct listing *listing)
 	free(listing);
 }
 
-static void add_kinds(struct listing *listing, const struct node *dir)
+static void add_kinds(struct listing *listing, const struct server *server, const struct node *dir)
 {
 	for (int kind = 0; kind < NODE_KINDS; kind++) {
 		const struct node_type *type = &node_types[kind];
 		if (kind == NODE_ROOT || type->parent != dir->kind || !type->name)
 			continue;
 		struct node node;
-		node_set(&node, (enum node_kind)kind, dir->tool);
+		if (dir->call)
+			node_set_of_call(server, &node, (enum node_kind)kind, dir->call);
+		else
+			node_set(server, &node, (enum node_kind)kind, dir->tool);
 		add(listing, type->name, OFFSET_KINDS + (unsigned)kind, node.ino, type->mode);
 	}
 }
 
-static void add_tools(struct listing *listing, const struct snapshot *snapshot)
+static void add_tools(struct listing *listing, const struct server *server)
 {
+	const struct snapshot *snapshot = server->snapshot;
 	for (size_t i = 0; i < snapshot->count; i++) {
 		struct node node;
-		node_set(&node, NODE_TOOL, snapshot->by_id[i]);
+		node_set(server, &node, NODE_TOOL, snapshot->by_id[i]);
 		add(listing, snapshot->by_id[i]->name, OFFSET_TOOLS + snapshot->by_id[i]->id,
 			node.ino, S_IFDIR);
+	}
+}
+
+static void add_calls(struct listing *listing, const struct server *server, const struct node *dir,
+	const struct fuse_ctx *ctx)
+{
+	struct caller caller;
+	caller_load(&caller, ctx->uid, ctx->gid, ctx->pid);
+	const struct call *call = NULL;
+	uint64_t after = 0;
+	while ((call = calls_next(server->calls, dir->tool, &caller, after))) {
+		struct node node;
+		node_set_of_call(server, &node, NODE_CALL_DIR, call);
+		add(listing, call->id, OFFSET_CALLS | call->seq, node.ino, S_IFDIR);
+		after = call->seq;
 	}
 }
 
@@ -141,7 +161,7 @@ static int add_files(struct listing *listing, const struct node *dir, struct fai
 	return 0;
 }
 
-static uint64_t parent_ino(const struct node *dir)
+static uint64_t parent_ino(const struct server *server, const struct node *dir)
 {
 	if (dir->kind == NODE_FILE) {
 		const char *slash = strrchr(dir->file->path, '/');
@@ -152,18 +172,23 @@ static uint64_t parent_ino(const struct node *dir)
 		}
 	}
 	struct node parent;
-	node_set(&parent, dir->type->parent, dir->kind == NODE_FILE ? dir->tool : NULL);
+	node_set(server, &parent, dir->type->parent,
+		dir->type->parent == NODE_ROOT || dir->type->parent == NODE_META ? NULL
+										 : dir->tool);
 	return parent.ino;
 }
 
-struct listing *listing_new(struct server *server, const struct node *dir, struct fail *why)
+struct listing *listing_new(
+	struct server *server, const struct node *dir, const struct fuse_ctx *ctx, struct fail *why)
 {
 	struct listing *listing = xcalloc(1, sizeof(*listing));
 	add(listing, ".", OFFSET_SELF, dir->ino, S_IFDIR);
-	add(listing, "..", OFFSET_PARENT, parent_ino(dir), S_IFDIR);
-	add_kinds(listing, dir);
+	add(listing, "..", OFFSET_PARENT, parent_ino(server, dir), S_IFDIR);
+	add_kinds(listing, server, dir);
 	if (dir->kind == NODE_ROOT)
-		add_tools(listing, server->snapshot);
+		add_tools(listing, server);
+	if (dir->kind == NODE_CALLS)
+		add_calls(listing, server, dir, ctx);
 	if ((dir->kind == NODE_TOOL || dir->kind == NODE_FILE) &&
 		add_files(listing, dir, why) < 0) {
 		listing_free(listing);

@@ -5,6 +5,7 @@
 #ifndef PEGFS_FS_LISTING_H
 #define PEGFS_FS_LISTING_H
 
+#include <fuse_lowlevel.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -29,8 +30,9 @@ struct listing {
 #define LISTING_FIRST 16        /* offsets below are those of "." and ".." */
 #define LISTING_FILES_MAX 65536 /* of a tool's own directory */
 
-/* The caller's, or NULL and *why. */
-struct listing *listing_new(struct server *server, const struct node *dir, struct fail *why);
+/* What ctx sees of a directory; the caller's, or NULL and *why. */
+struct listing *listing_new(struct server *server, const struct node *dir,
+	const struct fuse_ctx *ctx, struct fail *why);
 void listing_free(struct listing *listing); /* NULL is allowed */
 
 /* The index of the first entry behind offset. */

@@ -18,7 +18,7 @@ static int lookup_file(
 	const struct file *file = files_note(&server->files, dir->tool, path, st.st_mode);
 	if (!file)
 		return -ENOENT;
-	node_set(node, NODE_FILE, dir->tool);
+	node_set(server, node, NODE_FILE, dir->tool);
 	node->file = file;
 	node->ino = file->ino;
 	return 0;
@@ -30,9 +30,9 @@ static void find_nearest(struct server *server, const struct fuse_ctx *ctx, stru
 	struct caller reader;
 	caller_load(&reader, ctx->uid, ctx->gid, ctx->pid);
 	bool finished = node->kind != NODE_LOG;
-	node->call = calls_nearest(server->calls, node->tool, &reader, finished);
-	if (node->call)
-		node->ino = ino_doc(node->kind, node->call->seq);
+	const struct call *call = calls_nearest(server->calls, node->tool, &reader, finished);
+	if (call)
+		node_set_of_call(server, node, node->kind, call);
 }
 
 static int lookup_in_tool(
@@ -41,7 +41,7 @@ static int lookup_in_tool(
 	enum node_kind kind = node_kind_of(NODE_TOOL, name);
 	if (kind == NODE_KINDS)
 		return lookup_file(server, dir, name, node);
-	node_set(node, kind, dir->tool);
+	node_set(server, node, kind, dir->tool);
 	return 0;
 }
 
@@ -51,7 +51,31 @@ static int lookup_in_root(const struct server *server, const char *name, struct 
 	struct tool *tool = kind == NODE_KINDS ? snapshot_find(server->snapshot, name) : NULL;
 	if (kind == NODE_KINDS && !tool)
 		return -ENOENT;
-	node_set(node, tool ? NODE_TOOL : kind, tool);
+	node_set(server, node, tool ? NODE_TOOL : kind, tool);
+	return 0;
+}
+
+static int lookup_call(struct server *server, const struct node *dir, const char *id,
+	const struct fuse_ctx *ctx, struct node *node)
+{
+	struct caller caller;
+	caller_load(&caller, ctx->uid, ctx->gid, ctx->pid);
+	const struct call *call = calls_find(server->calls, dir->tool, &caller, id);
+	if (!call)
+		return -ENOENT;
+	node_set_of_call(server, node, NODE_CALL_DIR, call);
+	return 0;
+}
+
+static int lookup_in_call(
+	struct server *server, const struct node *dir, const char *name, struct node *node)
+{
+	enum node_kind kind = node_kind_of(NODE_CALL_DIR, name);
+	if (kind == NODE_KINDS)
+		return -ENOENT;
+	if (kind == NODE_ID_CALL)
+		server->call_serial++;
+	node_set_of_call(server, node, kind, dir->call);
 	return 0;
 }
 
@@ -66,19 +90,27 @@ static int lookup_plain(
 		return lookup_in_tool(server, dir, name, node);
 	case NODE_FILE:
 		return lookup_file(server, dir, name, node);
+	case NODE_CALL_DIR:
+		return lookup_in_call(server, dir, name, node);
 	default:
-		node_set(node, node_kind_of(dir->kind, name), NULL);
-		return node->kind == NODE_KINDS ? -ENOENT : 0;
+		break;
 	}
+	enum node_kind kind = node_kind_of(dir->kind, name);
+	if (kind == NODE_KINDS)
+		return -ENOENT;
+	node_set(server, node, kind, NULL);
+	return 0;
 }
 
 int lookup_name(struct server *server, const struct node *dir, const char *name,
 	const struct fuse_ctx *ctx, struct node *node)
 {
+	if (dir->kind == NODE_CALLS)
+		return lookup_call(server, dir, name, ctx, node);
 	int result = lookup_plain(server, dir, name, node);
 	if (result == 0 && node->kind == NODE_CALL)
 		node->ino = ino_call(server->call_serial++, node->tool->id);
-	else if (result == 0 && node->type->caching == NODE_VERSIONED)
+	else if (result == 0 && node->type->caching == NODE_OF_CALL && dir->kind == NODE_TOOL)
 		find_nearest(server, ctx, node);
 	return result;
 }
@@ -87,9 +119,8 @@ int lookup_listed(
 	struct server *server, const struct node *dir, const char *name, struct node *node)
 {
 	enum node_kind kind = node_kind_of(dir->kind, name);
-	if (kind != NODE_KINDS &&
-		(kind == NODE_CALL || node_types[kind].caching == NODE_VERSIONED ||
-			node_types[kind].caching == NODE_VOLATILE))
+	if (kind != NODE_KINDS && (kind == NODE_CALL || node_types[kind].caching == NODE_OF_CALL ||
+					  node_types[kind].caching == NODE_VOLATILE))
 		return -ENOENT;
 	return lookup_plain(server, dir, name, node);
 }

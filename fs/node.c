@@ -6,70 +6,101 @@
 #include "fs/server.h"
 #include "fs/view.h"
 
+#define DIR (S_IFDIR | 0555)
+#define TEXT (S_IFREG | 0444)
+#define CALL (S_IFREG | 0666)
+
 /* clang-format off */
 const struct node_type node_types[NODE_KINDS] = {
-	[NODE_ROOT] = { "/", NODE_ROOT, S_IFDIR | 0555, NODE_CACHED, NULL, 0 },
-	[NODE_README] = { "README.md", NODE_ROOT, S_IFREG | 0444, NODE_CACHED, view_readme, 0 },
-	[NODE_ALL_PROMPT] = { "prompt.md", NODE_ROOT, S_IFREG | 0444, NODE_CACHED, view_all_prompt, 0 },
-	[NODE_TOOLS_JSON] = { "tools.json", NODE_ROOT, S_IFREG | 0444, NODE_CACHED, view_tools_json, 0 },
-	[NODE_META] = { ".pegfs", NODE_ROOT, S_IFDIR | 0555, NODE_CACHED, NULL, 0 },
-	[NODE_VERSION] = { "version", NODE_META, S_IFREG | 0444, NODE_CACHED, view_version, 0 },
-	[NODE_TOOLS] = { "tools", NODE_META, S_IFREG | 0444, NODE_CACHED, view_tools, 0 },
-	[NODE_ERRORS] = { "errors", NODE_META, S_IFREG | 0444, NODE_CACHED, view_errors, 0 },
-	[NODE_STATS] = { "stats", NODE_META, S_IFREG | 0444, NODE_VOLATILE, view_stats, 0 },
-	[NODE_CONFIG] = { "config", NODE_META, S_IFREG | 0444, NODE_CACHED, view_config, 0 },
-	[NODE_FORMATS] = { "formats", NODE_META, S_IFDIR | 0555, NODE_CACHED, NULL, 0 },
-	[NODE_TYPEBOX] = { "typebox.json", NODE_FORMATS, S_IFREG | 0444, NODE_CACHED, view_typebox, 0 },
-	[NODE_TOOL] = { NULL, NODE_ROOT, S_IFDIR | 0555, NODE_CACHED, NULL, 0 },
-	[NODE_SCHEMA] = { "schema.json", NODE_TOOL, S_IFREG | 0444, NODE_CACHED, view_schema, 0 },
-	[NODE_PROMPT] = { "prompt.md", NODE_TOOL, S_IFREG | 0444, NODE_CACHED, view_prompt, 0 },
-	[NODE_CALL] = { "call", NODE_TOOL, S_IFREG | 0666, NODE_VOLATILE, view_usage, 0 },
-	[NODE_RESULT_JSON] = { "result.json", NODE_TOOL, S_IFREG | 0444, NODE_VERSIONED, NULL,
-		CALL_PART_RESULT_JSON },
-	[NODE_RESULT_TEXT] = { "result.txt", NODE_TOOL, S_IFREG | 0444, NODE_VERSIONED, NULL,
-		CALL_PART_RESULT_TEXT },
-	[NODE_LOG] = { "log", NODE_TOOL, S_IFREG | 0444, NODE_VERSIONED, NULL, CALL_PART_LOG },
-	[NODE_FILE] = { NULL, NODE_TOOL, 0, NODE_PASSED, NULL, 0 },
+	[NODE_ROOT] = { "/", NODE_ROOT, DIR, NODE_CACHED, NULL, CALL_PARTS },
+	[NODE_README] = { "README.md", NODE_ROOT, TEXT, NODE_CACHED, view_readme, CALL_PARTS },
+	[NODE_ALL_PROMPT] = { "prompt.md", NODE_ROOT, TEXT, NODE_CACHED, view_all_prompt, CALL_PARTS },
+	[NODE_TOOLS_JSON] = { "tools.json", NODE_ROOT, TEXT, NODE_CACHED, view_tools_json, CALL_PARTS },
+	[NODE_META] = { ".pegfs", NODE_ROOT, DIR, NODE_CACHED, NULL, CALL_PARTS },
+	[NODE_VERSION] = { "version", NODE_META, TEXT, NODE_CACHED, view_version, CALL_PARTS },
+	[NODE_TOOLS] = { "tools", NODE_META, TEXT, NODE_CACHED, view_tools, CALL_PARTS },
+	[NODE_ERRORS] = { "errors", NODE_META, TEXT, NODE_CACHED, view_errors, CALL_PARTS },
+	[NODE_STATS] = { "stats", NODE_META, TEXT, NODE_VOLATILE, view_stats, CALL_PARTS },
+	[NODE_CONFIG] = { "config", NODE_META, TEXT, NODE_CACHED, view_config, CALL_PARTS },
+	[NODE_FORMATS] = { "formats", NODE_META, DIR, NODE_CACHED, NULL, CALL_PARTS },
+	[NODE_TYPEBOX] = { "typebox.json", NODE_FORMATS, TEXT, NODE_CACHED, view_typebox, CALL_PARTS },
+	[NODE_TOOL] = { NULL, NODE_ROOT, DIR, NODE_CACHED, NULL, CALL_PARTS },
+	[NODE_SCHEMA] = { "schema.json", NODE_TOOL, TEXT, NODE_CACHED, view_schema, CALL_PARTS },
+	[NODE_PROMPT] = { "prompt.md", NODE_TOOL, TEXT, NODE_CACHED, view_prompt, CALL_PARTS },
+	[NODE_CALL] = { "call", NODE_TOOL, CALL, NODE_VOLATILE, view_usage, CALL_PARTS },
+	[NODE_RESULT_JSON] = { "result.json", NODE_TOOL, TEXT, NODE_OF_CALL, NULL, CALL_PART_RESULT_JSON },
+	[NODE_RESULT_TEXT] = { "result.txt", NODE_TOOL, TEXT, NODE_OF_CALL, NULL, CALL_PART_RESULT_TEXT },
+	[NODE_LOG] = { "log", NODE_TOOL, TEXT, NODE_OF_CALL, NULL, CALL_PART_LOG },
+	[NODE_CALLS] = { "calls", NODE_TOOL, S_IFDIR | 0777, NODE_CACHED, NULL, CALL_PARTS },
+	[NODE_CALL_DIR] = { NULL, NODE_CALLS, DIR, NODE_OF_CALL, NULL, CALL_PARTS },
+	[NODE_ID_CALL] = { "call", NODE_CALL_DIR, CALL, NODE_VOLATILE, view_usage, CALL_PARTS },
+	[NODE_ID_CANCEL] = { "cancel", NODE_CALL_DIR, S_IFREG | 0222, NODE_VOLATILE, NULL, CALL_PARTS },
+	[NODE_ID_STATUS] = { "status", NODE_CALL_DIR, TEXT, NODE_OF_CALL, NULL, CALL_PARTS },
+	[NODE_ID_REQUEST] = { "request.json", NODE_CALL_DIR, TEXT, NODE_OF_CALL, NULL, CALL_PART_REQUEST },
+	[NODE_ID_PROGRESS] = { "progress", NODE_CALL_DIR, TEXT, NODE_OF_CALL, NULL, CALL_PART_PROGRESS },
+	[NODE_ID_RESULT_JSON] = { "result.json", NODE_CALL_DIR, TEXT, NODE_OF_CALL, NULL, CALL_PART_RESULT_JSON },
+	[NODE_ID_RESULT_TEXT] = { "result.txt", NODE_CALL_DIR, TEXT, NODE_OF_CALL, NULL, CALL_PART_RESULT_TEXT },
+	[NODE_ID_LOG] = { "log", NODE_CALL_DIR, TEXT, NODE_OF_CALL, NULL, CALL_PART_LOG },
+	[NODE_FILE] = { NULL, NODE_TOOL, 0, NODE_PASSED, NULL, CALL_PARTS },
 };
 /* clang-format on */
 
-void node_set(struct node *node, enum node_kind kind, struct tool *tool)
+/* Of what it is made from; 0 where that never changes. */
+static uint32_t version_of(
+	const struct server *server, enum node_kind kind, const struct tool *tool)
 {
-	*node = (struct node){ .ino = kind == NODE_ROOT ? 1 : ino_static(kind, tool ? tool->id : 0),
-		.kind = kind,
-		.tool = tool,
-		.type = &node_types[kind] };
+	if (node_types[kind].caching != NODE_CACHED || S_ISDIR(node_types[kind].mode))
+		return 0;
+	return tool ? tool->digest : server->tree_digest;
+}
+
+void node_set(
+	const struct server *server, struct node *node, enum node_kind kind, struct tool *tool)
+{
+	uint64_t ino = kind == NODE_ROOT ? 1
+					 : ino_static(kind, version_of(server, kind, tool),
+						   tool ? tool->id : 0);
+	*node = (struct node){ .ino = ino, .kind = kind, .tool = tool, .type = &node_types[kind] };
+}
+
+void node_set_of_call(const struct server *server, struct node *node, enum node_kind kind,
+	const struct call *call)
+{
+	node_set(server, node, kind, call->tool);
+	node->call = call;
+	node->ino = kind == NODE_ID_CALL ? ino_id_call(server->call_serial, call->seq)
+					 : ino_doc(kind, call->seq);
 }
 
 static int get_static(const struct server *server, uint64_t ino, struct node *node)
 {
 	unsigned kind = ino_kind(ino);
-	uint32_t id = ino_low(ino);
+	uint32_t id = ino_tool_id(ino);
 	struct tool *tool = id ? snapshot_find_id(server->snapshot, id) : NULL;
 	if (kind >= NODE_KINDS || (id && !tool))
 		return -ESTALE;
-	node_set(node, (enum node_kind)kind, tool);
-	return 0;
+	node_set(server, node, (enum node_kind)kind, tool);
+	/* Of an older version: who looks the name up again gets the new one. */
+	return node->ino == ino ? 0 : -ESTALE;
 }
 
 static int get_call(const struct server *server, uint64_t ino, struct node *node)
 {
-	struct tool *tool = snapshot_find_id(server->snapshot, ino_low(ino));
+	struct tool *tool = snapshot_find_id(server->snapshot, ino_tool_id(ino));
 	if (!tool)
 		return -ESTALE;
-	node_set(node, NODE_CALL, tool);
+	node_set(server, node, NODE_CALL, tool);
 	node->ino = ino;
 	return 0;
 }
 
-static int get_doc(const struct server *server, uint64_t ino, struct node *node)
+static int get_of_call(const struct server *server, uint64_t ino, struct node *node)
 {
-	unsigned kind = ino_kind(ino);
+	unsigned kind = ino_class(ino) == INO_ID_CALL ? NODE_ID_CALL : ino_kind(ino);
 	const struct call *call = calls_get(server->calls, ino_seq(ino));
 	if (kind >= NODE_KINDS || !call)
 		return -ESTALE;
-	node_set(node, (enum node_kind)kind, call->tool);
-	node->call = call;
+	node_set_of_call(server, node, (enum node_kind)kind, call);
 	node->ino = ino;
 	return 0;
 }
@@ -80,7 +111,7 @@ static int get_file(const struct server *server, uint64_t ino, struct node *node
 	struct tool *tool = file ? snapshot_find(server->snapshot, file->tool_name) : NULL;
 	if (!tool)
 		return -ESTALE;
-	node_set(node, NODE_FILE, tool);
+	node_set(server, node, NODE_FILE, tool);
 	node->file = file;
 	node->ino = ino;
 	return 0;
@@ -90,14 +121,15 @@ int node_get(const struct server *server, uint64_t ino, struct node *node)
 {
 	switch (ino_class(ino)) {
 	case INO_ROOT:
-		node_set(node, NODE_ROOT, NULL);
+		node_set(server, node, NODE_ROOT, NULL);
 		return ino == 1 ? 0 : -ESTALE;
 	case INO_STATIC:
 		return get_static(server, ino, node);
 	case INO_CALL:
 		return get_call(server, ino, node);
+	case INO_ID_CALL:
 	case INO_DOC:
-		return get_doc(server, ino, node);
+		return get_of_call(server, ino, node);
 	case INO_FILE:
 		return get_file(server, ino, node);
 	default:
@@ -114,6 +146,12 @@ enum node_kind node_kind_of(enum node_kind parent, const char *name)
 			return (enum node_kind)kind;
 	}
 	return NODE_KINDS;
+}
+
+bool node_is_writable(const struct node *node)
+{
+	return node->kind == NODE_CALL || node->kind == NODE_ID_CALL ||
+	       node->kind == NODE_ID_CANCEL;
 }
 
 bool node_is_dir(const struct node *node)

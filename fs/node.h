@@ -37,16 +37,26 @@ enum node_kind {
 	NODE_RESULT_JSON,
 	NODE_RESULT_TEXT,
 	NODE_LOG,
+	NODE_CALLS,
+	NODE_CALL_DIR,
+	NODE_ID_CALL,
+	NODE_ID_CANCEL,
+	NODE_ID_STATUS,
+	NODE_ID_REQUEST,
+	NODE_ID_PROGRESS,
+	NODE_ID_RESULT_JSON,
+	NODE_ID_RESULT_TEXT,
+	NODE_ID_LOG,
 	NODE_FILE,
 	NODE_KINDS,
 };
 
 /* How the kernel may cache a node: call-semantics.md 4.2. */
 enum node_caching {
-	NODE_CACHED,    /* long timeouts, keep_cache; invalidated when the snapshot changes */
-	NODE_VERSIONED, /* a node number for each version: entry 0, attributes long, keep_cache */
-	NODE_VOLATILE,  /* direct_io, all timeouts 0 */
-	NODE_PASSED,    /* a tool's own file: short timeouts, keep_cache, can be mapped */
+	NODE_CACHED,   /* long timeouts, keep_cache; a new number when the content changes */
+	NODE_OF_CALL,  /* a number for each call: entry 0; attributes long, keep_cache at its end */
+	NODE_VOLATILE, /* direct_io, all timeouts 0 */
+	NODE_PASSED,   /* a tool's own file: short timeouts, keep_cache, can be mapped */
 };
 
 struct node_type {
@@ -56,7 +66,7 @@ struct node_type {
 	enum node_caching caching;
 	/* The bytes of a file that is the same for all who read it; NULL for others. */
 	int (*render)(const struct server *server, const struct tool *tool, struct buf *out);
-	enum call_part part; /* of NODE_RESULT_JSON and the like */
+	enum call_part part; /* what it shows of a call; CALL_PARTS: none */
 };
 
 extern const struct node_type node_types[NODE_KINDS];
@@ -78,7 +88,15 @@ int node_get(const struct server *server, uint64_t ino, struct node *node);
 enum node_kind node_kind_of(enum node_kind parent, const char *name);
 
 /* A static node of the tree (tool NULL) or of a tool. */
-void node_set(struct node *node, enum node_kind kind, struct tool *tool);
+void node_set(
+	const struct server *server, struct node *node, enum node_kind kind, struct tool *tool);
+
+/* A node of a call: kind is NODE_CALL_DIR, one below it, or one of NODE_RESULT_JSON and the like. */
+void node_set_of_call(const struct server *server, struct node *node, enum node_kind kind,
+	const struct call *call);
+
+/* Whether it can be opened for writing. */
+bool node_is_writable(const struct node *node);
 
 bool node_is_dir(const struct node *node);
 

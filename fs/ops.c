@@ -17,6 +17,7 @@
 #include "fs/server.h"
 
 #define MAX_WRITE (1024 * 1024)
+#define EPOCH_MINOR 44 /* of the protocol that has FUSE_NOTIFY_INC_EPOCH */
 
 static struct server *server_of(fuse_req_t req)
 {
@@ -25,7 +26,8 @@ static struct server *server_of(fuse_req_t req)
 
 static void on_init(void *userdata, struct fuse_conn_info *conn)
 {
-	(void)userdata;
+	struct server *server = userdata;
+	server->has_epoch = conn->proto_minor >= EPOCH_MINOR;
 	/* An aio writer could not be killed (call-semantics.md H12); the rest is 4.1. */
 	conn->want &= ~(unsigned)(FUSE_CAP_ASYNC_DIO | FUSE_CAP_WRITEBACK_CACHE);
 	conn->want |= conn->capable & (FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_AUTO_INVAL_DATA);
@@ -94,8 +96,8 @@ static void on_setattr(
 	struct server *server = server_of(req);
 	struct node node;
 	int result = node_get(server, ino, &node);
-	if (result == 0 && node.kind != NODE_CALL)
-		result = node.type->caching == NODE_VERSIONED ? -EPERM : -EROFS;
+	if (result == 0 && !node_is_writable(&node))
+		result = node.type->caching == NODE_OF_CALL ? -EPERM : -EROFS;
 	if (result < 0) {
 		fuse_reply_err(req, -result);
 		return;
@@ -143,13 +145,18 @@ static void set_caching(const struct node *node, struct fuse_file_info *fi)
 	fi->noflush = (fi->flags & O_ACCMODE) == O_RDONLY;
 }
 
-static int open_call(struct server *server, const struct node *node, const struct fuse_ctx *ctx,
+static int open_to_write(struct server *server, const struct node *node, const struct fuse_ctx *ctx,
 	struct fuse_file_info *fi)
 {
 	if (!attr_may_call(server, ctx->uid))
 		return -EACCES;
-	struct handle *handle = handle_new(HANDLE_CALL);
-	handle->callfile = callfile_new(server, node->tool, 0, ctx, node->ino, fi->flags);
+	struct handle *handle =
+		handle_new(node->kind == NODE_ID_CANCEL ? HANDLE_CANCEL : HANDLE_CALL);
+	if (node->kind == NODE_ID_CANCEL)
+		handle->seq = node->call->seq;
+	else
+		handle->callfile = callfile_new(server, node->tool,
+			node->call ? node->call->seq : 0, ctx, node->ino, fi->flags);
 	fi->fh = handles_add(&server->handles, handle);
 	return 0;
 }
@@ -173,10 +180,10 @@ static void on_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	struct node node;
 	int result = node_get(server, ino, &node);
 	bool to_write = (fi->flags & O_ACCMODE) != O_RDONLY || fi->flags & O_TRUNC;
-	if (result == 0 && to_write && node.kind != NODE_CALL)
+	if (result == 0 && to_write && !node_is_writable(&node))
 		result = -EROFS;
 	if (result == 0 && (fi->flags & O_ACCMODE) != O_RDONLY)
-		result = open_call(server, &node, fuse_req_ctx(req), fi);
+		result = open_to_write(server, &node, fuse_req_ctx(req), fi);
 	else if (result == 0)
 		result = open_to_read(server, &node, fi);
 	if (result < 0) {
@@ -203,7 +210,7 @@ static void on_read(
 	fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
 {
 	(void)ino;
-	const struct handle *handle = handle_of(req, fi);
+	struct handle *handle = handle_of(req, fi);
 	if (!handle)
 		return;
 	if (handle->callfile) {
@@ -225,10 +232,14 @@ static void on_write(fuse_req_t req, fuse_ino_t ino, const char *bytes, size_t s
 	const struct handle *handle = handle_of(req, fi);
 	if (!handle)
 		return;
-	if (handle->callfile)
+	if (handle->callfile) {
 		callfile_write(handle->callfile, req, bytes, size, offset);
-	else
+	} else if (handle->kind == HANDLE_CANCEL) {
+		calls_cancel(server_of(req)->calls, handle->seq);
+		fuse_reply_write(req, size);
+	} else {
 		fuse_reply_err(req, EBADF);
+	}
 }
 
 static void on_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -272,14 +283,18 @@ static void on_poll(
 	fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct fuse_pollhandle *poll)
 {
 	(void)ino;
-	const struct handle *handle = handles_get(&server_of(req)->handles, fi->fh);
+	struct server *server = server_of(req);
+	struct handle *handle = handles_get(&server->handles, fi->fh);
 	if (handle && handle->callfile) {
 		callfile_poll(handle->callfile, req, fi, poll);
 		return;
 	}
-	if (poll)
+	bool readable = !handle || handle_is_readable(server, handle);
+	if (poll && !readable)
+		handle_set_poll(&server->handles, handle, poll);
+	else if (poll)
 		fuse_pollhandle_destroy(poll);
-	fuse_reply_poll(req, POLLIN | POLLRDNORM);
+	fuse_reply_poll(req, readable ? POLLIN | POLLRDNORM : 0);
 }
 
 /* ---- directories */
@@ -293,7 +308,7 @@ static void on_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 	int result = node_get(server, ino, &node);
 	if (result == 0 && !node_is_dir(&node))
 		result = -ENOTDIR;
-	if (result == 0 && !(listing = listing_new(server, &node, &why)))
+	if (result == 0 && !(listing = listing_new(server, &node, fuse_req_ctx(req), &why)))
 		result = why.code;
 	if (result < 0) {
 		fuse_reply_err(req, -result);
@@ -390,9 +405,48 @@ static void on_create(
 	on_mknod(req, parent, name, mode, 0);
 }
 
+/* In calls/ it reserves an id. */
 static void on_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 {
-	on_mknod(req, parent, name, mode, 0);
+	struct server *server = server_of(req);
+	const struct fuse_ctx *ctx = fuse_req_ctx(req);
+	struct node dir, node;
+	struct fail why = FAIL_INIT;
+	struct fuse_entry_param entry;
+	struct caller caller;
+	(void)mode;
+	if (node_get(server, parent, &dir) < 0 || dir.kind != NODE_CALLS) {
+		fuse_reply_err(req, EROFS);
+		return;
+	}
+	if (!attr_may_call(server, ctx->uid)) {
+		fuse_reply_err(req, EACCES);
+		return;
+	}
+	caller_load(&caller, ctx->uid, ctx->gid, ctx->pid);
+	uint64_t seq = calls_reserve(server->calls, dir.tool, &caller, name, &why);
+	if (seq == 0) {
+		fuse_reply_err(req, -why.code);
+		return;
+	}
+	node_set_of_call(server, &node, NODE_CALL_DIR, calls_get(server->calls, seq));
+	attr_entry(server, &node, ctx, &entry);
+	fuse_reply_entry(req, &entry);
+}
+
+/* In calls/ it cancels the call and forgets it. */
+static void on_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct server *server = server_of(req);
+	struct node dir, node;
+	int result = node_get(server, parent, &dir);
+	if (result == 0 && dir.kind != NODE_CALLS)
+		result = -EPERM;
+	if (result == 0)
+		result = lookup_name(server, &dir, name, fuse_req_ctx(req), &node);
+	if (result == 0)
+		calls_forget(server->calls, node.call->seq);
+	fuse_reply_err(req, -result);
 }
 
 static void on_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name)
@@ -451,6 +505,6 @@ const struct fuse_lowlevel_ops server_ops = {
 	.symlink = on_symlink,
 	.link = on_link,
 	.unlink = on_unlink,
-	.rmdir = on_unlink,
+	.rmdir = on_rmdir,
 	.rename = on_rename,
 };

@@ -360,7 +360,7 @@ int options_parse(
 	/* mount(8) calls its helpers with what is mounted first: the tool directories. */
 	if (is_helper && argc - optind == 2) {
 		const char *source = argv[optind++];
-		if (strcmp(source, "none") != 0 && strcmp(source, "pegfs") != 0)
+		if (strchr(source, '/'))
 			replace(&options->tools, source);
 	}
 	if (argc - optind != 1)

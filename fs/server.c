@@ -77,6 +77,15 @@ static unsigned cap_timeout(unsigned timeout_ms)
 	return timeout_ms;
 }
 
+static void on_call_change(void *arg, const struct call *call)
+{
+	struct server *server = arg;
+	handles_wake(&server->handles, call->seq);
+}
+
+static const struct calls_listener calls_listener = { .on_change = on_call_change,
+	.on_forget = on_call_change };
+
 static int make_running(struct server *server, const struct statedir *state, struct fail *why)
 {
 	const struct mount_options *options = server->options;
@@ -93,17 +102,42 @@ static int make_running(struct server *server, const struct statedir *state, str
 		return why->code;
 	const struct calls_config calls = { .dir_fd = state->calls_fd, .keep = options->keep };
 	server->calls = calls_new(server->loop, server->executor, &calls);
+	calls_listen(server->calls, &calls_listener, server);
 	return 0;
+}
+
+static uint32_t digest_of(const struct snapshot *snapshot)
+{
+	uint64_t hash = MAP_HASH_SEED;
+	for (size_t i = 0; i < snapshot->count; i++) {
+		const struct tool *tool = snapshot->tools[i];
+		hash = map_hash(hash, &tool->id, sizeof(tool->id));
+		hash = map_hash(hash, &tool->digest, sizeof(tool->digest));
+		hash = map_hash(hash, tool->dir, strlen(tool->dir));
+	}
+	for (size_t i = 0; i < snapshot->faults.count; i++)
+		hash = map_hash(hash, snapshot->faults.items[i].text,
+			strlen(snapshot->faults.items[i].text));
+	return (uint32_t)(hash ^ hash >> 32);
+}
+
+/* From here on the tree shows the registry's current snapshot. */
+static void adopt_snapshot(struct server *server)
+{
+	snapshot_unref(server->snapshot);
+	server->snapshot = snapshot_ref(registry_current(server->registry));
+	server->tree_digest = digest_of(server->snapshot);
+	clock_gettime(CLOCK_REALTIME, &server->changed);
+	views_reset(&server->views);
+	if (server->session && server->has_epoch && session_drop_names(server->session) < 0)
+		log_errno(LOG_LEVEL_WARNING, "the kernel keeps cached names");
 }
 
 static void make_tools(struct server *server)
 {
 	server->registry = registry_new(server->options->tools);
 	registry_scan(server->registry);
-	server->snapshot = snapshot_ref(registry_current(server->registry));
-	for (size_t i = 0; i < server->snapshot->faults.count; i++)
-		log_msg(LOG_LEVEL_DEBUG, "%s: %s", server->snapshot->faults.items[i].file,
-			server->snapshot->faults.items[i].text);
+	adopt_snapshot(server);
 }
 
 /* In the reverse order of what refers to what. */

@@ -2,6 +2,7 @@
 #ifndef PEGFS_FS_SERVER_H
 #define PEGFS_FS_SERVER_H
 
+#include <stdbool.h>
 #include <time.h>
 
 #include "core/base/loop.h"
@@ -28,7 +29,10 @@ struct server {
 	struct files files;
 	struct handles handles;
 	uint64_t call_serial;    /* of the next look-up of `call` */
-	struct timespec started; /* CLOCK_REALTIME; the time of what the daemon itself makes */
+	uint32_t tree_digest;    /* of all tools and faults: what the root's texts are made from */
+	bool has_epoch;          /* the kernel can drop all cached names at once (Linux 6.16) */
+	struct timespec started; /* CLOCK_REALTIME */
+	struct timespec changed; /* CLOCK_REALTIME; when the set of tools changed last */
 	int state_fd;            /* the private directory */
 	uid_t uid;               /* of the daemon; another may only call where that is root */
 };

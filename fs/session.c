@@ -1,6 +1,7 @@
 #include "fs/session.h"
 
 #include <errno.h>
+#include <linux/fuse.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -13,6 +14,9 @@
 
 /* Requests served before timers and other descriptors have their turn. */
 #define REQUESTS_A_TURN 64
+
+/* Not in the header of a 6.1 kernel; the value is ABI. */
+#define NOTIFY_INC_EPOCH 8
 
 struct session {
 	struct fuse_session *fuse;
@@ -102,6 +106,14 @@ void session_free(struct session *session)
 		close(session->fd);
 	free(session->buf.mem);
 	free(session);
+}
+
+int session_drop_names(const struct session *session)
+{
+	const struct fuse_out_header header = {
+		.len = sizeof(header), .error = NOTIFY_INC_EPOCH, .unique = 0
+	};
+	return write(session->fd, &header, sizeof(header)) < 0 ? -errno : 0;
 }
 
 struct fuse_session *session_fuse(const struct session *session)

@@ -17,6 +17,12 @@ struct session *session_new(struct loop *loop, int fuse_fd, const struct fuse_lo
 	void *arg, void (*on_end)(void *arg), struct fail *why);
 void session_free(struct session *session); /* NULL is allowed */
 
+/*
+ * Makes the kernel look up every name anew that it has cached. Takes no lock of the kernel's, so it
+ * cannot wait for us. Returns 0 or a negative errno; -EINVAL before Linux 6.16.
+ */
+int session_drop_names(const struct session *session);
+
 /* Borrowed. */
 struct fuse_session *session_fuse(const struct session *session);
 

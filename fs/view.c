@@ -13,6 +13,7 @@
 #include "fs/stats.h"
 
 #define VIEWS_HELD_MAX (16 * 1024 * 1024)
+#define STATUS_MAX 4096
 #define STATS_AGE_MS 1000 /* so that the size in a stat is that of the bytes which are read next */
 
 static void drop_bytes(struct views *views)
@@ -52,7 +53,7 @@ static struct bytes *render(struct server *server, const struct node *node, stru
 
 static uint64_t key_of(const struct node *node)
 {
-	return ino_static(node->kind, node->tool ? node->tool->id : 0);
+	return ino_static(node->kind, 0, node->tool ? node->tool->id : 0);
 }
 
 static bool is_fresh(const struct server *server, const struct node *node)
@@ -105,9 +106,46 @@ int view_size(struct server *server, const struct node *node, size_t *size)
 	return 0;
 }
 
-const char *view_before_any_call(const struct node *node)
+const char *view_without_result(const struct node *node)
 {
-	return node->kind == NODE_RESULT_JSON ? "null\n" : "";
+	return node->type->part == CALL_PART_RESULT_JSON ? "null\n" : "";
+}
+
+static bool has_no_result(const struct node *node)
+{
+	bool is_result = node->type->part == CALL_PART_RESULT_JSON ||
+			 node->type->part == CALL_PART_RESULT_TEXT;
+	return !node->call || (is_result && !call_state_is_final(node->call->state));
+}
+
+struct bytes *view_get_of_call(
+	const struct server *server, const struct node *node, struct fail *why)
+{
+	if (node->kind == NODE_ID_STATUS) {
+		auto_buf struct buf out = BUF_INIT(STATUS_MAX);
+		call_render_status(node->call, &out);
+		return bytes_take(&out);
+	}
+	if (node->type->part == CALL_PARTS)
+		return bytes_copy("", 0);
+	if (has_no_result(node)) {
+		const char *text = view_without_result(node);
+		return bytes_copy(text, strlen(text));
+	}
+	return calls_load(server->calls, node->call, node->type->part, why);
+}
+
+size_t view_size_of_call(const struct node *node)
+{
+	if (node->kind == NODE_ID_STATUS) {
+		auto_buf struct buf out = BUF_INIT(STATUS_MAX);
+		call_render_status(node->call, &out);
+		return out.len;
+	}
+	if (node->type->part == CALL_PARTS)
+		return 0;
+	return has_no_result(node) ? strlen(view_without_result(node))
+				   : node->call->part_len[node->type->part];
 }
 
 /* ---- the render functions */

@@ -32,8 +32,15 @@ struct bytes *view_get(struct server *server, const struct node *node, struct fa
 /* Its exact size. Returns 0 or a negative errno. */
 int view_size(struct server *server, const struct node *node, size_t *size);
 
-/* What a result node holds before any call: "null\n" in JSON, else nothing; static. */
-const char *view_before_any_call(const struct node *node);
+/* What a result node holds while there is no result: "null\n" in JSON, else nothing; static. */
+const char *view_without_result(const struct node *node);
+
+/* The bytes of a node of a call, as they are now; a new reference, or NULL and *why. */
+struct bytes *view_get_of_call(
+	const struct server *server, const struct node *node, struct fail *why);
+
+/* How many they are. */
+size_t view_size_of_call(const struct node *node);
 
 /* The render functions of the table of kinds. */
 int view_readme(const struct server *server, const struct tool *tool, struct buf *out);

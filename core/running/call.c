@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 /* State by state: its name, whether it is an end, and what the waiting writer gets. */
 static const struct {
@@ -33,6 +34,30 @@ const char *call_state_name(enum call_state state)
 int call_outcome(const struct call *call)
 {
 	return states[call->state].outcome;
+}
+
+static void render_time(struct buf *out, const char *key, int64_t ms)
+{
+	if (ms == 0)
+		return;
+	time_t seconds = (time_t)(ms / 1000);
+	struct tm parts;
+	char text[32];
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", gmtime_r(&seconds, &parts));
+	buf_printf(out, "%s: %s.%03dZ\n", key, text, (int)(ms % 1000));
+}
+
+int call_render_status(const struct call *call, struct buf *out)
+{
+	buf_printf(out, "state: %s\nid: %s\ntool: %s\n", call_state_name(call->state), call->id,
+		call->tool->name);
+	render_time(out, "created", call->created_ms);
+	render_time(out, "started", call->started_ms);
+	if (call_state_is_final(call->state))
+		render_time(out, "ended", call->changed_ms);
+	if (call->reason[0])
+		buf_printf(out, "reason: %s\n", call->reason);
+	return out->failed;
 }
 
 static bool is_alnum(char c)

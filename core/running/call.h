@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/buf.h"
 #include "core/running/caller.h"
 #include "core/running/executor.h"
 #include "core/tools/tool.h"
@@ -56,6 +57,12 @@ const char *call_state_name(enum call_state state);
 
 /* 1 to CALL_ID_MAX of [A-Za-z0-9._-], the first a letter or a digit. */
 bool call_id_is_valid(const char *id);
+
+/*
+ * calls/ID/status: lines of "key: value" (state, id, tool, created, started, ended, reason), times
+ * as in RFC 3339, UTC. Returns 0 or a negative errno.
+ */
+int call_render_status(const struct call *call, struct buf *out);
 
 /* What a writer that waited gets: 0, or a negative errno (call-semantics.md 4.7). */
 int call_outcome(const struct call *call);

@@ -179,7 +179,8 @@ static void close_growing(struct entry *entry)
 			close(take_fd(&entry->growing[part]));
 }
 
-static void save_record(struct entry *entry, const struct result *result)
+/* Returns 0, or a negative errno where nothing was kept. */
+static int save_record(struct entry *entry, const struct result *result)
 {
 	struct call *call = &entry->call;
 	call->part_len[CALL_PART_REQUEST] = entry->request ? strlen(entry->request) : 0;
@@ -190,14 +191,20 @@ static void save_record(struct entry *entry, const struct result *result)
 		.result_text = result->text };
 	int saved = record_save(entry->calls->config.dir_fd, call, &parts);
 	if (saved == 0)
-		return;
-	log_msg(LOG_LEVEL_ERROR, "call %s of %s: its result cannot be kept: %s", call->id,
+		return 0;
+	log_msg(LOG_LEVEL_ERROR, "call %s of %s: what it leaves cannot be kept: %s", call->id,
 		call->tool->name, strerror(-saved));
-	/* What was not written must not be announced: the parts are empty, the call has failed. */
-	memset(call->part_len, 0, sizeof(call->part_len));
-	call->state = CALL_FAILED;
-	snprintf(call->reason, sizeof(call->reason), "the result could not be kept: %s",
-		strerror(-saved));
+	call->part_len[CALL_PART_REQUEST] = 0;
+	call->part_len[CALL_PART_RESULT_JSON] = 0;
+	call->part_len[CALL_PART_RESULT_TEXT] = 0;
+	return saved;
+}
+
+/* While it runs there is a record with the request alone. */
+static void save_request(struct entry *entry)
+{
+	const struct result none = { .json = (char[]){ "" }, .text = (char[]){ "" } };
+	save_record(entry, &none);
 }
 
 /* The first line of an error's text is the reason that status shows. */
@@ -218,7 +225,13 @@ static void finish(struct entry *entry, enum call_state state, struct result *re
 	if (state != CALL_DONE)
 		set_reason(call, result->text);
 	close_growing(entry);
-	save_record(entry, result);
+	int saved = save_record(entry, result);
+	if (saved < 0) {
+		/* A result that nobody can read must not count as one. */
+		call->state = CALL_FAILED;
+		snprintf(call->reason, sizeof(call->reason), "the result could not be kept: %s",
+			strerror(-saved));
+	}
 	result_release(result);
 	free(entry->request);
 	entry->request = NULL;
@@ -364,6 +377,7 @@ int calls_start(struct calls *calls, const struct call_order *order, call_on_end
 		refuse(entry, why);
 		return why->code;
 	}
+	save_request(entry);
 	entry->on_end = on_end;
 	entry->on_end_arg = arg;
 	tell_change(entry);

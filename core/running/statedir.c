@@ -1,5 +1,6 @@
 #include "core/running/statedir.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -86,12 +87,30 @@ static int clear(struct statedir *dir, struct fail *why)
 	return 0;
 }
 
+/* Directories of mounts that nobody serves any more: their servers were killed. */
+static void clear_abandoned(const char *base)
+{
+	auto_closedir DIR *stream = opendir(base);
+	const struct dirent *entry;
+	while (stream && (entry = readdir(stream))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		auto_free char *name = xasprintf("%s/" LOCK_NAME, entry->d_name);
+		auto_close int fd = openat(dirfd(stream), name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+		if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+			io_remove_tree(dirfd(stream), entry->d_name);
+	}
+}
+
 int statedir_make(struct statedir *dir, const char *mountpoint, struct fail *why)
 {
 	auto_free char *base = base_path();
 	dir->path = path_of(mountpoint);
 	/* 0711: hosts of other users find their caches below it, and see nothing else. */
-	if (make_dir(base, 0711, why) < 0 || make_dir(dir->path, 0711, why) < 0)
+	if (make_dir(base, 0711, why) < 0)
+		return why->code;
+	clear_abandoned(base);
+	if (make_dir(dir->path, 0711, why) < 0)
 		return why->code;
 	dir->fd = open(dir->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir->fd < 0)
