@@ -36,8 +36,8 @@ def test_t14_r31_a8_a10_values_arrive_completed_and_converted(m, request_, arriv
 @pytest.mark.parametrize("request_, words", [
     ({"n": "five"}, ["n", "number"]),
     ({"n": [1]}, ["n", "number"]),
-    ({"b": "maybe"}, ["b", "boolean"]),
-    ({"b": 7}, ["b", "boolean"]),
+    ({"b": "maybe"}, ["b", "true", "false"]),
+    ({"b": 7}, ["b", "true", "false"]),
     ({"e": "middle"}, ["e", "low", "high"]),
     ({"s": {"a": 1}}, ["s", "string"]),
 ])

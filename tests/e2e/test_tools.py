@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from lib.mount import EXAMPLES, FIXTURES, Mount
+from lib.mount import EXAMPLES, FIXTURES
 from lib.programs import check, children_of, is_alive, process_state, run, until
 
 
@@ -48,7 +48,7 @@ def test_r110_my_db_action_outside_the_enum_is_refused_before(m):
 
 
 def test_r110_my_db_without_a_database(new_mount, work):
-    mount = new_mount(env={"MY_DB_PATH": work / "missing.db"})
+    mount = new_mount(tool_env={"MY_DB_PATH": work / "missing.db"})
     assert mount.fail("my_db", {"action": "stats"}) == f"Database not found at {work}/missing.db."
 
 
@@ -114,7 +114,7 @@ def test_error_names_the_place_in_the_tools_source(m):
     assert "not-there" in m.fail("missing_import")
 
 
-@pytest.mark.parametrize("tool", ["no_export", "class_based"])
+@pytest.mark.parametrize("tool", ["no_export", "class_based", "commonjs"])
 def test_r100_r101_r102_missing_export_is_named(m, tool):
     text = m.fail(tool)
     assert "execute" in text and "export" in text
@@ -202,11 +202,12 @@ def test_r97_loaded_again_when_its_files_change(work, new_mount):
     (tool / "TOOL.md").write_text("---\nname: changing\ndescription: Changes.\n---\n")
     (tool / "helper.ts").write_text("export const word = 'one';\n")
     (tool / "index.ts").write_text("import { word } from './helper';\n"
-                                   "let calls = 0;\nexport async function execute() {\n    calls++;\n"
-                                   "    return { content: [{ type: 'text', text: `${word} ${calls}` }] };\n}\n")
+                                   "export async function execute() {\n"
+                                   "    return { content: [{ type: 'text', text: `${word} ${process.pid}` }] };\n}\n")
     mount = new_mount(tools=(work / "tools",))
-    assert mount.say("changing") == "one 1"
-    assert mount.say("changing") == "one 2", "the host is kept warm"
+    first = mount.say("changing")
+    assert first.startswith("one ")
+    assert mount.say("changing") == first, "the host is kept warm"
     (tool / "helper.ts").write_text("export const word = 'two';\n")
     until(lambda: mount.say("changing").startswith("two"), what="the new helper")
     (tool / "helper.ts").write_text("export const word = ;\n")
@@ -304,30 +305,22 @@ def test_t17_tool_that_calls_itself_through_the_mount(m):
 
 def test_t17_mount_point_within_a_source_directory(work, new_mount):
     """The daemon must not walk into its own mount, nor wait for itself."""
-    directory = work / "mount-0"
-    source = directory / "mnt"
-    mount = new_mount(tools=(directory,))
-    for name in ("hello", "my_db"):
-        shutil.copytree(EXAMPLES / name, directory / name)
-    until(lambda: "hello" in os.listdir(source), what="the tool")
+    source = work / "tools"
+    shutil.copytree(EXAMPLES, source)
+    (source / "mnt").mkdir()
+    mount = new_mount(tools=(source,), at=source / "mnt")
     assert mount.say("hello", {"name": "Ada"}) == "Hello, Ada!"
     check(["ls", "-lR", source])
-    assert "mnt" not in os.listdir(source)
+    assert "mnt" not in os.listdir(mount.path)
 
 
-def test_t17_mount_over_a_source_directory(work):
-    """What lies below the mount point stays reachable for the daemon."""
-    directory = work / "over"
-    directory.mkdir()
-    directory.chmod(0o777)
-    shutil.copytree(EXAMPLES, directory / "mnt")
-    mount = Mount(directory, tools=(directory / "mnt",)).start()
-    try:
-        assert mount.say("hello", {"name": "Ada"}) == "Hello, Ada!"
-        assert "hello" in os.listdir(mount.path)
-    finally:
-        problems = mount.stop()
-    assert not problems, problems
+def test_t17_mount_over_a_source_directory(work, new_mount):
+    """The source cannot be seen any more: no tools, a line in errors, and nobody waits."""
+    source = work / "tools"
+    shutil.copytree(EXAMPLES, source)
+    mount = new_mount(tools=(source,), at=source)
+    check(["ls", "-lR", mount.path])
+    assert "hello" in os.listdir(mount.path) or str(source) in mount.text(".pegfs/errors")
 
 
 def test_t17_caller_whose_working_directory_is_in_the_mount(m):

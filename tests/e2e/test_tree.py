@@ -138,11 +138,7 @@ def test_r11_r72_r96_the_directories_come_from_the_environment(work, new_mount):
     put_tool(work / "two", "second")
     (work / "two" / "TOOLS.md").write_text("A plain file.\n")
     elsewhere = put_tool(work / "elsewhere", "unseen")
-    mount = new_mount(tools=())
-    assert names(mount) == []
-    mount.stop()
-    mount.args, mount.tools = [], f"{work}/one::{work}/missing:{work}/two:"
-    mount.start()
+    mount = new_mount(tools=(f"{work}/one::{work}/missing:{work}/two:",))
     assert names(mount) == ["first", "second"]
     assert elsewhere.exists()
     assert "missing" in mount.text(".pegfs/errors")

@@ -6,6 +6,7 @@ machine, and none outlives the tests. The daemon dies with the test process (--p
 
 import contextlib
 import ctypes
+import errno
 import json
 import os
 import pathlib
@@ -66,11 +67,17 @@ def mount_entry(path):
 
 
 class Mount:
-    def __init__(self, work, tools=(EXAMPLES, FIXTURES), env=None, args=(), uid=None):
+    """env: the daemon's environment; tool_env: what its tools get besides (--env)."""
+
+    def __init__(self, work, tools=(EXAMPLES, FIXTURES), env=None, tool_env=None, args=(), uid=None,
+                 at=None):
         self.work = pathlib.Path(work)
-        self.path = self.work / "mnt"
+        self.path = pathlib.Path(at or self.work / "mnt")
         self.tools = ":".join(str(directory) for directory in tools)
-        self.env, self.args, self.uid = dict(env or {}), [str(a) for a in args], uid
+        self.env, self.uid = dict(env or {}), uid
+        self.args = [str(argument) for argument in args]
+        for name, value in (tool_env or {}).items():
+            self.args += ["--env", f"{name}={value}"]
         self.log_path = self.work / "daemon.log"
         self.process = None
         self.log_seen = 0
@@ -78,7 +85,8 @@ class Mount:
     # ------------------------------------------------------------------ start, end
 
     def start(self):
-        self.path.mkdir(exist_ok=True)
+        if mount_entry(self.path) is None:  # one whose server is gone cannot be looked at
+            self.path.mkdir(exist_ok=True)
         reader, writer = os.pipe()
         argv = [PEGFS, "mount", str(self.path), "--tools", self.tools, "-f",
                 "--ready-fd", str(writer), *self.args]
@@ -216,10 +224,14 @@ class Mount:
             os.close(fd)
 
     def ask(self, tool, request=None):
-        """The read-write form: the ToolResult."""
+        """The read-write form: the ToolResult, that of a refused request too."""
         fd = os.open(self.path / tool / "call", os.O_RDWR)
         try:
-            os.write(fd, encode(request if request is not None else {}))
+            try:
+                os.write(fd, encode(request if request is not None else {}))
+            except OSError as refused:
+                if refused.errno != errno.EINVAL:
+                    raise
             return json.loads(read_all(fd))
         finally:
             os.close(fd)
