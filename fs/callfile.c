@@ -61,6 +61,7 @@ struct callfile {
 	struct document document;
 	size_t last_write_at; /* in document.bytes: what the last write added */
 	uint64_t seq;         /* of the call, in PHASE_RUN */
+	uint64_t refused_seq; /* of what a flush left, in PHASE_GATHER; 0: nothing */
 
 	struct parked *write; /* held; NULL: none */
 	struct parked *reads; /* held, newest first */
@@ -325,6 +326,9 @@ static void write_gather(struct callfile *file, fuse_req_t req, const char *byte
 {
 	struct fail why = FAIL_INIT;
 	file->last_write_at = file->document.bytes.len;
+	if (file->refused_seq)
+		calls_forget(file->server->calls, file->refused_seq);
+	file->refused_seq = 0;
 	if (load_caller(file, fuse_req_ctx(req), &why) < 0 ||
 		document_add(&file->document, bytes, size, &why) < 0) {
 		uint64_t seq = calls_refuse(
@@ -444,9 +448,26 @@ void callfile_read(struct callfile *file, fuse_req_t req, size_t size, off_t off
 	}
 }
 
+/* What was written and never became a request has an answer as well: in result.*. */
+static uint64_t refuse_partial(struct callfile *file)
+{
+	struct fail why = FAIL_INIT;
+	fail_set(&why, -EINVAL,
+		"the request ends in the middle: %zu bytes came, and the JSON object is not closed; "
+		"nothing was run",
+		file->document.bytes.len);
+	return calls_refuse(file->server->calls, file->tool, &file->caller, file->reserved, &why);
+}
+
+/*
+ * Comes with every close of every duplicate, and the bytes may go on behind it: the refusal that it
+ * leaves is taken back then. It has to be there now, for a release comes at some time after close().
+ */
 void callfile_flush(struct callfile *file, fuse_req_t req)
 {
 	bool partial = file->phase == PHASE_GATHER && file->document.state == DOCUMENT_OPEN;
+	if (partial && !file->reserved && !file->refused_seq)
+		file->refused_seq = refuse_partial(file);
 	fuse_reply_err(req, partial ? EINVAL : 0);
 }
 
@@ -474,25 +495,15 @@ static void leave_call(struct callfile *file)
 		calls_cancel(calls, file->seq);
 }
 
-/* What was written and never became a request has an answer as well: in result.*. */
-static void leave_partial(struct callfile *file)
-{
-	struct fail why = FAIL_INIT;
-	fail_set(&why, -EINVAL,
-		"the request ends in the middle: %zu bytes came, and the JSON object is not closed; "
-		"nothing was run",
-		file->document.bytes.len);
-	calls_refuse(file->server->calls, file->tool, &file->caller, file->reserved, &why);
-}
-
 void callfile_free(struct callfile *file)
 {
 	if (!file)
 		return;
 	if (file->phase == PHASE_RUN)
 		leave_call(file);
-	else if (file->phase == PHASE_GATHER && file->document.state == DOCUMENT_OPEN)
-		leave_partial(file);
+	else if (file->phase == PHASE_GATHER && file->document.state == DOCUMENT_OPEN &&
+		 !file->refused_seq)
+		refuse_partial(file);
 	/* Only a mount that ends leaves anything parked. */
 	if (file->write)
 		fuse_reply_err(unpark(&file->write), EIO);
