@@ -33,9 +33,17 @@ static void warn_mended(
 		problem->text, keys, lines);
 }
 
-/* Fills *root from text that is no YAML. Returns 0, or a negative errno and nothing in faults. */
+static void fail_name(struct field_reader *reader, size_t line)
+{
+	const struct yaml_node place = { .line = line };
+	field_fail(reader, &place, "not-text",
+		"'name' must be a string and nothing else: a word in snake_case, as in 'name: "
+		"send_mail'");
+}
+
+/* Fills *root from text that is no YAML. Returns 0, or a negative errno. */
 static int load_leniently(const struct frontmatter *front, const struct yaml_problem *problem,
-	struct yaml_node *root, struct faults *faults)
+	struct yaml_node *root, struct field_reader *reader, size_t *name_line)
 {
 	auto_buf struct buf text = BUF_INIT(MEND_SIZE_MAX);
 	struct mended mended = MENDED_INIT;
@@ -45,7 +53,8 @@ static int load_leniently(const struct frontmatter *front, const struct yaml_pro
 	if (result == 0)
 		result = yaml_tree_load(buf_str(&text), text.len, front->yaml_line, root, &again);
 	if (result == 0)
-		warn_mended(faults, problem, &mended);
+		warn_mended(reader->faults, problem, &mended);
+	*name_line = mended.name_line > 0 ? front->yaml_line + mended.name_line - 1 : 0;
 	buf_release(&mended.keys);
 	return result;
 }
@@ -54,14 +63,17 @@ static int load_yaml(
 	const struct frontmatter *front, struct yaml_node *root, struct field_reader *reader)
 {
 	struct yaml_problem problem;
+	size_t name_line = 0;
 	int result = yaml_tree_load(front->yaml, front->yaml_len, front->yaml_line, root, &problem);
-	if (result == -EINVAL && load_leniently(front, &problem, root, reader->faults) == 0) {
+	if (result == -EINVAL && load_leniently(front, &problem, root, reader, &name_line) == 0) {
 		reader->mended = true;
 		result = 0;
 	}
 	if (result < 0) {
 		faults_add(reader->faults, FAULT_ERROR, problem.code, problem.line, problem.column,
 			"%s", problem.text);
+		if (name_line > 0)
+			fail_name(reader, name_line);
 		return -EINVAL;
 	}
 	if (root->kind == YAML_KIND_MAPPING)

@@ -25,7 +25,7 @@ struct mender {
 	size_t count, capacity;
 	struct buf *out;
 	struct mended *mended;
-	bool lost; /* an input, or a property of one, went into another value */
+	bool lost; /* an input, or a property of one, went into another value; or the name is a guess */
 };
 
 static bool is_blank_char(char c)
@@ -212,7 +212,10 @@ static bool loses_inputs(const struct line *first, const struct line *last, int 
 static void quote_entry(
 	struct mender *mender, const struct line *first, const struct line *last, int level)
 {
-	mender->lost = mender->lost || loses_inputs(first, last, level);
+	bool is_name = level == 1 && is_key(first, "name");
+	if (is_name && mender->mended->name_line == 0)
+		mender->mended->name_line = (size_t)(first - mender->lines) + 1;
+	mender->lost = mender->lost || is_name || loses_inputs(first, last, level);
 	auto_buf struct buf joined = BUF_INIT(YAML_SIZE_MAX);
 	join(first, last, &joined);
 	const char *text = buf_str(&joined);

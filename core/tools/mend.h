@@ -11,7 +11,8 @@
  * The number of lines stays the same. It must never be used on a text that parses.
  *
  * What is guessed here must not cost an input, or its `sensitive: true`: where a line that may have
- * said so would become part of another value, the text is not mended at all.
+ * said so would become part of another value, the text is not mended at all. Nor is it where `name`
+ * needs quotes (R15): a name is chosen, not guessed.
  */
 #ifndef PEGFS_TOOLS_MEND_H
 #define PEGFS_TOOLS_MEND_H
@@ -26,17 +27,18 @@
 struct mended {
 	struct buf keys; /* released by the caller */
 	size_t count;
-	size_t dropped; /* lines */
+	size_t dropped;   /* lines */
+	size_t name_line; /* from 1: there `name` has a value that is no YAML; 0: nowhere */
 };
 
 #define MENDED_INIT                                                                                \
 	{                                                                                          \
-		.keys = BUF_INIT(512), .count = 0, .dropped = 0                                    \
+		.keys = BUF_INIT(512), .count = 0, .dropped = 0, .name_line = 0                    \
 	}
 
 /*
  * Appends the mended text. Returns 0, -ENOENT where no entry was found, -ENOTSUP where part of an
- * input would be lost, -EFBIG or -ENOMEM.
+ * input would be lost or the name would be guessed, -EFBIG or -ENOMEM.
  */
 int mend_yaml(const char *text, size_t len, struct buf *out, struct mended *mended);
 

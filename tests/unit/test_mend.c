@@ -77,6 +77,24 @@ static void comments_of_their_own_are_no_text(void **state)
 		"inputs:\n  a:\n    description: \"x: y\"\n\n  b:\n    type: string\n");
 }
 
+static void r15_a_name_is_never_guessed(void **state)
+{
+	(void)state;
+	static const char *const names[] = { "&n x", "*n", "!t x", "{{ X }}", "{a: b} c", "a: b",
+		"[x] y", "|x", "\n  a: b\n  c" };
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		auto_buf struct buf out = BUF_INIT(MEND_SIZE_MAX);
+		struct mended mended = MENDED_INIT;
+		auto_free char *text = xasprintf("description: a: b\n\"name\": %s\n", names[i]);
+		assert_int_equal(mend_yaml(text, strlen(text), &out, &mended), -ENOTSUP);
+		assert_int_equal(mended.name_line, 2);
+		buf_release(&mended.keys);
+	}
+	assert_mended("name: x\ndescription: a: b\n", "name: x\ndescription: \"a: b\"\n");
+	assert_mended("inputs:\n  name:\n    description: a: b\n",
+		"inputs:\n  name:\n    description: \"a: b\"\n");
+}
+
 static void r29_nothing_is_mended_that_may_lose_a_sensitive(void **state)
 {
 	(void)state;
@@ -117,6 +135,7 @@ int main(void)
 		cmocka_unit_test(inputs_are_mended_one_by_one),
 		cmocka_unit_test(lines_before_the_first_key_are_dropped),
 		cmocka_unit_test(comments_of_their_own_are_no_text),
+		cmocka_unit_test(r15_a_name_is_never_guessed),
 		cmocka_unit_test(r29_nothing_is_mended_that_may_lose_a_sensitive),
 		cmocka_unit_test(text_without_a_key_cannot_be_mended),
 	};
