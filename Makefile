@@ -56,7 +56,7 @@ FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 ALL_SRC := $(wildcard core/*/*.c fs/*.c tests/unit/*.c tests/unit/fs/*.c tests/fuzz/*.c \
 	tests/oracle/*.c)
 ALL_HEADERS := $(wildcard core/*/*.h fs/*.h tests/*/*.h)
-SHELL_SCRIPTS := $(wildcard .ci/run scripts/deps scripts/demo tests/e2e/*.sh core/host/sh/*.sh \
+SHELL_SCRIPTS := $(wildcard .ci/run .ci/deps tests/demo tests/e2e/*.sh core/host/sh/*.sh \
 	mountscripts/*.sh mountscripts/*/*.sh tests/run-fuzz)
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
@@ -78,7 +78,7 @@ all: $(PROGRAMS) $(CORE_LIB) lib-dir
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
 # What `make demo`, `make check` and their parts need first; `make` alone installs nothing.
-DEPS_FIRST := $(if $(filter demo,$(MAKECMDGOALS)),deps-build) \
+DEPS_FIRST := $(if $(filter demo,$(MAKECMDGOALS)),deps-demo) \
 	$(if $(filter check check-%,$(MAKECMDGOALS)),deps-check)
 
 NEEDED := /usr/include/jansson.h /usr/include/yaml.h /usr/include/cmark.h
@@ -318,16 +318,16 @@ lint-man:
 
 # ----------------------------------------------------------------------------- deps, install
 
-.PHONY: deps deps-build deps-check demo install uninstall clean help
+.PHONY: deps deps-demo deps-check demo install uninstall clean help
 deps:
-	$(Q)scripts/deps build check lint
-deps-build:
-	$(Q)scripts/deps build
+	$(Q).ci/deps build demo check seed lint
+deps-demo:
+	$(Q).ci/deps build demo
 deps-check:
-	$(Q)scripts/deps build check
+	$(Q).ci/deps build check seed
 
 demo: all
-	$(Q)scripts/demo '$(BUILD)/pegfs'
+	$(Q)tests/demo '$(BUILD)/pegfs'
 
 install: all
 	$(call say,INSTALL,$(DESTDIR)$(PREFIX))
@@ -352,7 +352,7 @@ clean:
 
 help:
 	@echo 'make               build build/pegfs (CC=clang, CFLAGS=..., V=1 shows the commands)'
-	@echo 'make demo          mount the example tools, call one, show what came back'
+	@echo 'make demo          mount the tools that ship on ./mnt, call some, show what came back'
 	@echo 'make check         all tests; T=NAME picks some in:'
 	@echo '  check-unit       core without a mount      check-e2e    real mounts, real programs'
 	@echo '  check-oracle     TypeBox and Ajv agree     check-seed   the tools that ship'
