@@ -162,8 +162,10 @@ struct share *executor_share(struct executor *executor, uid_t uid)
 
 void executor_set_failure(struct job *job, enum job_end end, const char *text)
 {
+	auto_buf struct buf scrubbed = BUF_INIT((size_t)-1 / 2);
+	scrub_text(job->scrub, text, strlen(text), &scrubbed);
 	result_release(&job->result);
-	result_from_error(&job->result, "%s", text);
+	result_from_error(&job->result, "%s", buf_str(&scrubbed));
 	job->end = end;
 }
 
@@ -250,6 +252,7 @@ static void end(struct job *job, enum job_state from)
 {
 	struct executor *executor = job->pool->executor;
 	loop_cancel_timer(&job->timer);
+	job_flush_output(job);
 	set_stopped(job, from);
 	if (from == JOB_WAITING)
 		schedule_remove(job);

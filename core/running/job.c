@@ -84,11 +84,36 @@ struct job *job_new(const struct job_request *request, const struct job_events *
 	job->tool = tool_ref(request->tool);
 	job->id = xstrdup(request->call_id);
 	job->params = params;
+	job->scrub = scrub_new(request->tool, request->params);
 	job->events = events;
 	job->arg = arg;
 	job->nested = request->nested;
 	job->timeout_ms = request->timeout_ms ? request->timeout_ms : request->tool->timeout_ms;
 	return job;
+}
+
+#define OUTPUT_STEP_MAX ((size_t)64 * 1024 * 1024) /* far above what comes in one step */
+
+void job_output(struct job *job, const char *bytes, size_t len)
+{
+	if (!job->scrub) {
+		job->events->on_output(job->arg, bytes, len);
+		return;
+	}
+	struct buf out = BUF_INIT(OUTPUT_STEP_MAX);
+	scrub_stream(job->scrub, bytes, len, &out);
+	if (out.len > 0)
+		job->events->on_output(job->arg, out.data, out.len);
+	buf_release(&out);
+}
+
+void job_flush_output(struct job *job)
+{
+	struct buf out = BUF_INIT(OUTPUT_STEP_MAX);
+	scrub_flush(job->scrub, &out);
+	if (out.len > 0)
+		job->events->on_output(job->arg, out.data, out.len);
+	buf_release(&out);
 }
 
 void job_forget_params(struct job *job)
@@ -105,6 +130,7 @@ void job_free(struct job *job)
 		return;
 	loop_cancel_timer(&job->timer);
 	job_forget_params(job);
+	scrub_free(job->scrub);
 	result_release(&job->result);
 	tool_unref(job->tool);
 	free(job->id);

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "core/running/executor.h"
+#include "core/running/scrub.h"
 
 enum job_state {
 	JOB_WAITING,     /* in its pool's queue */
@@ -52,9 +53,10 @@ struct job {
 	struct worker *worker; /* borrowed; NULL while it waits and once it is over */
 	struct job *next;      /* in the pool's queue, or among those that have ended */
 	enum job_state state;
-	struct tool *tool; /* a reference */
-	char *id;          /* owned */
-	char *params;      /* owned, JSON on one line; gone once a host has begun */
+	struct tool *tool;   /* a reference */
+	char *id;            /* owned */
+	char *params;        /* owned, JSON on one line; gone once a host has begun */
+	struct scrub *scrub; /* owned; NULL: it has no sensitive values */
 	const struct job_events *events;
 	void *arg;
 	struct loop_timer timer;
@@ -73,6 +75,10 @@ struct job {
 struct job *job_new(const struct job_request *request, const struct job_events *events, void *arg,
 	struct fail *why);
 void job_free(struct job *job);
+
+/* Hands on what its tool printed, without sensitive values; flush: and what was held back of it. */
+void job_output(struct job *job, const char *bytes, size_t len);
+void job_flush_output(struct job *job);
 
 /* Its parameters are needed no longer; they may hold secrets, so they are wiped. */
 void job_forget_params(struct job *job);

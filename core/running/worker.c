@@ -27,7 +27,9 @@ static void on_progress(struct job *job, const json_t *partial)
 {
 	if (job->progress_left == 0 || !partial)
 		return;
-	auto_free char *json = json_dumps(partial, JSON_COMPACT | JSON_ENCODE_ANY);
+	auto_json json_t *scrubbed = scrub_value(job->scrub, partial);
+	auto_free char *json =
+		scrubbed ? json_dumps(scrubbed, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
 	size_t len = json ? strlen(json) : 0;
 	if (!json || len >= job->progress_left) {
 		end_progress(job);
@@ -49,6 +51,11 @@ static void on_started(struct worker *worker, struct job *job)
 static void on_result(struct job *job, const json_t *value)
 {
 	result_from_value(&job->result, value);
+	if (job->result.is_error && job->scrub && value) {
+		auto_json json_t *scrubbed = scrub_value(job->scrub, value);
+		result_release(&job->result);
+		result_from_value(&job->result, scrubbed);
+	}
 	job->end = job->result.is_error ? JOB_FAILED : JOB_DONE;
 	executor_post(job, JOB_ON_ANSWER);
 }
@@ -91,7 +98,7 @@ static void on_output(void *arg, const char *bytes, size_t len)
 {
 	struct worker *worker = arg;
 	if (worker->job)
-		worker->job->events->on_output(worker->job->arg, bytes, len);
+		job_output(worker->job, bytes, len);
 }
 
 static void on_idle_timer(void *arg)
