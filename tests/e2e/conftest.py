@@ -14,6 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from lib import mount as mounts  # noqa: E402
 from lib.mount import Mount  # noqa: E402
+from lib.programs import until  # noqa: E402
 
 TEST_LIMIT_S = 90  # after which the mounts are aborted, so that a blocked test fails
 
@@ -39,6 +40,15 @@ def new_work_dir():
     return work
 
 
+def remove(directory):
+    """Removes it, although a call that was just aborted may still write its mark there."""
+    def gone():
+        shutil.rmtree(directory, ignore_errors=True)
+        return not directory.exists()
+
+    until(gone, what="an empty work directory")
+
+
 def complain(problems):
     assert not problems, "\n".join(problems)
 
@@ -57,7 +67,7 @@ def bounded():
 def work():
     directory = new_work_dir()
     yield directory
-    shutil.rmtree(directory)
+    remove(directory)
 
 
 @pytest.fixture
@@ -115,7 +125,7 @@ def module_mount():
     mount = Mount(directory, env=environment(directory), args=asked_for(directory))
     yield mount
     problems = mount.stop() if mount in mounts.live else []
-    shutil.rmtree(directory)
+    remove(directory)
     complain(problems)
 
 

@@ -4,12 +4,11 @@ import concurrent.futures
 import json
 import os
 import re
-import threading
-import time
 
 import pytest
 
-from lib.programs import OTHER_USER, THIRD_USER, Background, check, need, run, until
+from lib.programs import (OTHER_USER, THIRD_USER, Background, check, need, process_state, run,
+                          until)
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be other users")
 
@@ -76,9 +75,9 @@ def test_nearer_call_wins_over_a_newer_one(m):
 
 def test_log_belongs_to_the_same_call(m):
     outs = [check(f'echo \'{{"name":"{name}"}}\' > "$M/prints/call"; sleep 0.05; cat "$M/prints/log"',
-                  env={"M": m.path}) for name in ("one", "two")]
-    assert "to stderr: one" in outs[0] and "two" not in outs[0]
-    assert "to stderr: two" in outs[1] and "one" not in outs[1]
+                  env={"M": m.path}) for name in ("first", "second")]
+    assert "to stderr: first" in outs[0] and "second" not in outs[0]
+    assert "to stderr: second" in outs[1] and "first" not in outs[1]
 
 
 def test_results_of_two_tools_do_not_mix(m):
@@ -125,16 +124,13 @@ def test_parallel_write_only_callers_in_threads_of_one_process(m):
 
 
 def test_t8_slow_call_holds_nothing_else_up(m):
-    slow = threading.Thread(target=lambda: m.write("slow", {"ms": 1500}), daemon=True)
-    slow.start()
-    time.sleep(0.2)
-    for act in (lambda: os.listdir(m.path), lambda: m.text("slow/schema.json"),
-                lambda: m.say("hello", {"name": "Ada"}), lambda: m.say("slow", {"ms": 1})):
-        start = time.monotonic()
-        act()
-        assert time.monotonic() - start < 1.0
-    assert slow.is_alive(), "all of it while the slow call ran"
-    slow.join(10)
+    with Background('echo \'{"ms":30000}\' > "$C"', env={"C": m / "slow/call"}) as slow:
+        until(lambda: process_state(slow.pid) == "S", what="the slow call")
+        os.listdir(m.path)
+        m.text("slow/schema.json")
+        m.say("hello", {"name": "Ada"})
+        m.say("slow", {"ms": 1})
+        assert slow.is_running(), "all of it while the slow call ran"
 
 
 def test_many_calls_leak_no_descriptor(m):
