@@ -227,7 +227,7 @@ def test_t20_umount_while_a_call_runs(new_mount):
         time.sleep(0.5)
         done = run([PEGFS, "umount", mount.path])
         if done.status != 0:
-            assert "in use" in done.err
+            assert "busy" in done.err
             writer.signal(signal.SIGKILL)
             writer.end(3)
             return
