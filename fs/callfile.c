@@ -160,31 +160,29 @@ static void let_write_go(struct callfile *file, enum verdict verdict)
 	fuse_reply_err(unpark(&file->write), EINTR);
 }
 
-/* Returns whether it has to be looked at again. */
-static bool look_at(struct callfile *file, struct parked **slot)
+/* What the signal to a parked caller means by now. */
+static enum verdict judge(const struct parked *parked)
 {
-	if (!(*slot)->interrupted)
-		return false;
-	enum verdict verdict = verdict_load((*slot)->tid);
-	if (verdict == VERDICT_NONE)
-		return true;
-	if (slot == &file->write)
-		let_write_go(file, verdict);
-	else
-		fuse_reply_err(unpark(slot), EINTR);
-	return false;
+	return parked->interrupted ? verdict_load(parked->tid) : VERDICT_NONE;
 }
 
 static void look_at_callers(void *arg)
 {
 	struct callfile *file = arg;
-	bool again = file->write && look_at(file, &file->write);
+	bool again = false;
+	enum verdict verdict = file->write ? judge(file->write) : VERDICT_NONE;
+	if (verdict != VERDICT_NONE)
+		let_write_go(file, verdict);
+	else if (file->write)
+		again = file->write->interrupted;
 	struct parked **slot = &file->reads;
 	while (*slot) {
-		struct parked *before = *slot;
-		again |= look_at(file, slot);
-		if (*slot == before)
-			slot = &before->next;
+		if (judge(*slot) != VERDICT_NONE) {
+			fuse_reply_err(unpark(slot), EINTR);
+			continue;
+		}
+		again |= (*slot)->interrupted;
+		slot = &(*slot)->next;
 	}
 	if (again)
 		loop_arm_timer(file->server->loop, &file->look_timer, LOOK_EVERY_MS,

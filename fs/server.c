@@ -3,11 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "core/base/auto.h"
 #include "core/base/io.h"
 #include "core/base/log.h"
 #include "core/running/statedir.h"
@@ -59,20 +60,18 @@ static unsigned cap_timeout(unsigned timeout_ms)
 	static const char *const limits[] = { "/proc/sys/fs/fuse/default_request_timeout",
 		"/proc/sys/fs/fuse/max_request_timeout" };
 	for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
-		unsigned limit_s = 0;
-		FILE *file = fopen(limits[i], "re");
-		if (!file)
+		auto_buf struct buf text = BUF_INIT(64);
+		auto_close int fd = open(limits[i], O_RDONLY | O_CLOEXEC);
+		unsigned long limit_s = fd >= 0 && io_read_all(fd, &text) == 0
+						? strtoul(buf_str(&text), NULL, 10)
+						: 0;
+		if (limit_s == 0 || limit_s >= timeout_ms / 1000 + 2)
 			continue;
-		if (fscanf(file, "%u", &limit_s) == 1 && limit_s > 0 &&
-			limit_s < timeout_ms / 1000 + 2) {
-			timeout_ms = limit_s > 4 ? (limit_s - 2) * 1000 : limit_s * 500;
-			log_msg(LOG_LEVEL_WARNING,
-				"%s is %u: the kernel would end the whole mount at a call that "
-				"takes longer, so calls are ended after %u ms; set it to 0 for "
-				"longer ones",
-				limits[i], limit_s, timeout_ms);
-		}
-		fclose(file);
+		timeout_ms = (unsigned)(limit_s > 4 ? (limit_s - 2) * 1000 : limit_s * 500);
+		log_msg(LOG_LEVEL_WARNING,
+			"%s is %lu: the kernel would end the whole mount at a call that takes "
+			"longer, so calls are ended after %u ms; set it to 0 for longer ones",
+			limits[i], limit_s, timeout_ms);
 	}
 	return timeout_ms;
 }
@@ -147,7 +146,7 @@ static void release(struct server *server)
 	session_free(server->session);
 	executor_free(server->executor);
 	calls_free(server->calls);
-	views_release(&server->views);
+	views_reset(&server->views);
 	files_release(&server->files);
 	snapshot_unref(server->snapshot);
 	registry_free(server->registry);

@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/auto.h"
+#include "core/base/xalloc.h"
 #include "core/tools/prompt.h"
 #include "core/tools/schema.h"
 #include "fs/options.h"
@@ -16,25 +18,32 @@
 #define STATUS_MAX 4096
 #define STATS_AGE_MS 1000 /* so that the size in a stat is that of the bytes which are read next */
 
+/* A text that has been made: its size for good, its bytes as long as there is room. */
+struct view {
+	size_t size;
+	struct bytes *bytes; /* a reference, or NULL */
+};
+
 static void drop_bytes(struct views *views)
 {
 	size_t at = 0;
 	const struct map_slot *slot;
-	while ((slot = map_next(&views->bytes, &at)))
-		bytes_unref(slot->value);
-	map_release(&views->bytes);
+	while ((slot = map_next(&views->by_node, &at))) {
+		struct view *view = slot->value;
+		bytes_unref(view->bytes);
+		view->bytes = NULL;
+	}
 	views->held = 0;
-}
-
-void views_release(struct views *views)
-{
-	drop_bytes(views);
-	map_release(&views->sizes);
 }
 
 void views_reset(struct views *views)
 {
-	views_release(views);
+	drop_bytes(views);
+	size_t at = 0;
+	const struct map_slot *slot;
+	while ((slot = map_next(&views->by_node, &at)))
+		free(slot->value);
+	map_release(&views->by_node);
 }
 
 static struct bytes *render(struct server *server, const struct node *node, struct fail *why)
@@ -62,28 +71,40 @@ static bool is_fresh(const struct server *server, const struct node *node)
 	       loop_now_ms(server->loop) - server->views.stats_ms < STATS_AGE_MS;
 }
 
+static struct view *view_of(struct views *views, const struct node *node)
+{
+	struct view *view = map_get(&views->by_node, key_of(node));
+	if (!view) {
+		view = xcalloc(1, sizeof(*view));
+		map_put(&views->by_node, key_of(node), view);
+	}
+	return view;
+}
+
 static void keep(struct server *server, const struct node *node, struct bytes *bytes)
 {
 	struct views *views = &server->views;
 	if (node->kind == NODE_STATS)
 		views->stats_ms = loop_now_ms(server->loop);
-	map_put(&views->sizes, key_of(node), (void *)(uintptr_t)(bytes->len + 1));
+	struct view *view = view_of(views, node);
+	view->size = bytes->len;
+	if (view->bytes)
+		views->held -= view->bytes->len;
+	bytes_unref(view->bytes);
+	view->bytes = NULL;
 	if (bytes->len > VIEWS_HELD_MAX)
 		return;
 	if (views->held + bytes->len > VIEWS_HELD_MAX)
 		drop_bytes(views);
+	view->bytes = bytes_ref(bytes);
 	views->held += bytes->len;
-	struct bytes *former = map_put(&views->bytes, key_of(node), bytes_ref(bytes));
-	if (former)
-		views->held -= former->len;
-	bytes_unref(former);
 }
 
 struct bytes *view_get(struct server *server, const struct node *node, struct fail *why)
 {
-	struct bytes *held = map_get(&server->views.bytes, key_of(node));
-	if (held && is_fresh(server, node))
-		return bytes_ref(held);
+	const struct view *view = map_get(&server->views.by_node, key_of(node));
+	if (view && view->bytes && is_fresh(server, node))
+		return bytes_ref(view->bytes);
 	struct bytes *bytes = render(server, node, why);
 	if (bytes)
 		keep(server, node, bytes);
@@ -92,17 +113,16 @@ struct bytes *view_get(struct server *server, const struct node *node, struct fa
 
 int view_size(struct server *server, const struct node *node, size_t *size)
 {
-	uintptr_t known = (uintptr_t)map_get(&server->views.sizes, key_of(node));
-	if (known && is_fresh(server, node)) {
-		*size = known - 1;
-		return 0;
+	const struct view *view = map_get(&server->views.by_node, key_of(node));
+	if (!view || !is_fresh(server, node)) {
+		struct fail why = FAIL_INIT;
+		struct bytes *bytes = view_get(server, node, &why);
+		if (!bytes)
+			return why.code;
+		bytes_unref(bytes);
+		view = map_get(&server->views.by_node, key_of(node));
 	}
-	struct fail why = FAIL_INIT;
-	struct bytes *bytes = view_get(server, node, &why);
-	if (!bytes)
-		return why.code;
-	*size = bytes->len;
-	bytes_unref(bytes);
+	*size = view->size;
 	return 0;
 }
 

@@ -21,9 +21,7 @@ struct views {
 	uint64_t stats_ms; /* when the statistics were made last */
 };
 
-void views_release(struct views *views);
-
-/* Forgets all texts: the snapshot has changed. */
+/* Forgets and frees all texts: the snapshot has changed, or the server ends. */
 void views_reset(struct views *views);
 
 /* The bytes of a node with a render function; a new reference, or NULL and *why. */

@@ -5,26 +5,28 @@
 
 #include "core/base/xalloc.h"
 
-static struct bytes *make(char *data, size_t len)
+static struct bytes *make(size_t len)
 {
 	struct bytes *bytes = xcalloc(1, sizeof(*bytes));
-	*bytes = (struct bytes){ .refs = 1, .len = len, .data = data };
+	bytes->refs = 1;
+	bytes->len = len;
 	return bytes;
 }
 
 struct bytes *bytes_take(struct buf *buf)
 {
-	size_t len = buf->len;
-	char *data = buf_take(buf);
-	return data ? make(data, len) : make(xstrdup(""), 0);
+	struct bytes *bytes = make(buf->len);
+	bytes->data = buf->data ? buf_take(buf) : xstrdup("");
+	return bytes;
 }
 
 struct bytes *bytes_copy(const void *data, size_t len)
 {
-	char *copy = xcalloc(len + 1, 1);
+	struct bytes *bytes = make(len);
+	bytes->data = xcalloc(len + 1, 1);
 	if (len)
-		memcpy(copy, data, len);
-	return make(copy, len);
+		memcpy(bytes->data, data, len);
+	return bytes;
 }
 
 struct bytes *bytes_ref(struct bytes *bytes)

@@ -46,22 +46,22 @@ static void load_groups(struct identity *who, const char *status)
 	}
 }
 
-/* Fields 4 (ppid) and 22 (start) of proc_pid_stat(5), counted from the last ')': names hold blanks. */
+/* Field `number` of proc_pid_stat(5), from the last ')' on, which ends field 2: names hold blanks. */
+static unsigned long long stat_field(const char *stat, unsigned number)
+{
+	const char *at = strrchr(stat, ')');
+	for (unsigned field = 2; at && field < number; field++)
+		at = strchr(at + 1, ' ');
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
 static bool load_link(pid_t pid, struct process *link, pid_t *parent)
 {
 	char stat[1024];
 	if (read_proc(pid, "stat", stat, sizeof(stat)) <= 0)
 		return false;
-	const char *at = strrchr(stat, ')');
-	int ppid = 0;
-	unsigned long long start = 0;
-	if (!at || sscanf(at,
-			   ") %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
-			   "%*d %*d %*d %llu",
-			   &ppid, &start) != 2)
-		return false;
-	*link = (struct process){ .pid = pid, .start = start };
-	*parent = ppid;
+	*link = (struct process){ .pid = pid, .start = stat_field(stat, 22) };
+	*parent = (pid_t)stat_field(stat, 4);
 	return true;
 }
 
