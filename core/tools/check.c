@@ -154,15 +154,25 @@ static bool is_tool_dir(const char *path)
 	return false;
 }
 
+static void tell_faults(const struct source_scan *scan, struct faults *faults)
+{
+	struct overlay overlay = OVERLAY_INIT;
+	source_tell_faults(scan, faults);
+	source_append_tools(scan, &overlay, 0);
+	overlay_sort(&overlay);
+	overlay_tell_doubled(&overlay, 0, faults);
+	overlay_release(&overlay);
+}
+
 static void check_source(struct checker *checker, const char *path)
 {
 	struct source_scan scan;
-	source_scan(path, NULL, &scan);
+	source_scan(path, NULL, NULL, &scan);
 	checker->root = scan.root;
-	faults_copy(&checker->report->faults, &scan.faults);
-	for (size_t i = 0; i < scan.candidate_count; i++)
-		check_tool(checker, &scan.candidates[i]);
-	if (scan.candidate_count == 0 && scan.faults.count == 0)
+	tell_faults(&scan, &checker->report->faults);
+	for (size_t i = 0; i < scan.count; i++)
+		check_tool(checker, scan.candidates[i]);
+	if (scan.count == 0 && scan.faults.count == 0)
 		add(checker->report, path, FAULT_ERROR, "no-tools",
 			"there is no tool here; name a tool's directory, or one that holds tools");
 	source_scan_release(&scan);
@@ -193,7 +203,7 @@ static void check_single(struct checker *checker, const char *path)
 	if (slash && slash[1]) {
 		auto_free char *parent =
 			slash == real ? xstrdup("/") : xstrndup(real, (size_t)(slash - real));
-		checker->root = root_open(parent, &code);
+		checker->root = root_open(parent, NULL, &code);
 	}
 	auto_close int fd =
 		checker->root ? root_open_dir(checker->root, slash + 1, O_RDONLY) : code;

@@ -6,12 +6,19 @@
 
 #include "core/base/auto.h"
 #include "core/base/xalloc.h"
+#include "core/tools/overlay.h"
 #include "core/tools/source.h"
 
 struct registry {
 	char **sources;            /* owned, absolute, NULL-terminated */
 	struct source_scan *scans; /* owned, one a source */
+	struct faults *told;       /* owned, one list a source: what others say of it */
 	size_t count;
+	struct covered covered; /* its path is owned */
+	struct overlay overlay; /* of all scans, sorted where it is not stale */
+	bool is_stale;          /* a whole source was scanned since */
+	bool has_new_tools;     /* since the last snapshot */
+	bool has_new_faults;
 	struct snapshot *current; /* owned reference */
 };
 
@@ -64,6 +71,8 @@ struct registry *registry_new(const char *dirs)
 		at += len + (at[len] == ':');
 	}
 	registry->scans = xcalloc(registry->count, sizeof(*registry->scans));
+	registry->told = xcalloc(registry->count, sizeof(*registry->told));
+	registry->covered.fd = -1;
 	registry->current = empty_snapshot();
 	return registry;
 }
@@ -74,8 +83,12 @@ void registry_free(struct registry *registry)
 		return;
 	for (size_t i = 0; i < registry->count; i++) {
 		source_scan_release(&registry->scans[i]);
+		faults_release(&registry->told[i]);
 		free(registry->sources[i]);
 	}
+	overlay_release(&registry->overlay);
+	free((void *)(uintptr_t)registry->covered.path);
+	free(registry->told);
 	free(registry->scans);
 	free(registry->sources);
 	snapshot_unref(registry->current);
@@ -92,93 +105,93 @@ const char *const *registry_sources(const struct registry *registry)
 	return (const char *const *)registry->sources;
 }
 
-/* ---- overlay */
-
-struct entry {
-	struct tool *tool; /* borrowed from its scan */
-	size_t order;      /* later ones win */
-};
-
-static int compare_entries(const void *left, const void *right)
+void registry_set_covered(struct registry *registry, const char *path, int fd)
 {
-	const struct entry *a = left, *b = right;
-	int order = strcmp(a->tool->name, b->tool->name);
-	if (order != 0)
-		return order;
-	return a->order < b->order ? -1 : a->order > b->order;
+	free((void *)(uintptr_t)registry->covered.path);
+	registry->covered = (struct covered){ .path = xstrdup(path), .fd = fd };
 }
 
-/* All tools of all sources by name, the winner of each name last. The array is the caller's. */
-static struct entry *sorted_entries(const struct registry *registry, size_t *count)
+const struct covered *registry_covered(const struct registry *registry)
 {
-	*count = 0;
+	return &registry->covered;
+}
+
+struct root *registry_root(const struct registry *registry, size_t index)
+{
+	return registry->scans[index].root;
+}
+
+/* ---- the next snapshot */
+
+static void sort_overlay(struct registry *registry)
+{
+	overlay_clear(&registry->overlay);
 	for (size_t s = 0; s < registry->count; s++)
-		*count += registry->scans[s].count;
-	struct entry *entries = xcalloc(*count, sizeof(*entries));
-	size_t at = 0;
-	for (size_t s = 0; s < registry->count; s++)
-		for (size_t i = 0; i < registry->scans[s].count; i++, at++)
-			entries[at] = (struct entry){ registry->scans[s].tools[i], at };
-	qsort(entries, *count, sizeof(*entries), compare_entries);
-	return entries;
+		source_append_tools(&registry->scans[s], &registry->overlay, s);
+	overlay_sort(&registry->overlay);
+	registry->is_stale = false;
 }
 
 /* References to the winners, in byte order of names. The array and they are the caller's. */
 static struct tool **take_winners(const struct registry *registry, size_t *count)
 {
-	size_t entry_count;
-	auto_free struct entry *entries = sorted_entries(registry, &entry_count);
-	struct tool **winners = xcalloc(entry_count, sizeof(*winners));
+	const struct overlay *overlay = &registry->overlay;
+	struct tool **winners = xcalloc(overlay->count, sizeof(*winners));
 	*count = 0;
-	for (size_t i = 0; i < entry_count; i++) {
-		bool is_last = i + 1 == entry_count ||
-			       strcmp(entries[i].tool->name, entries[i + 1].tool->name) != 0;
-		if (is_last)
-			winners[(*count)++] = tool_ref(entries[i].tool);
-	}
+	for (size_t i = 0; i < overlay->count; i++)
+		if (!overlay->entries[i].hidden)
+			winners[(*count)++] = tool_ref(overlay->entries[i].tool);
 	return winners;
 }
 
+static void tell_faults(const struct registry *registry, struct faults *faults)
+{
+	for (size_t s = 0; s < registry->count; s++) {
+		source_tell_faults(&registry->scans[s], faults);
+		overlay_tell_doubled(&registry->overlay, s, faults);
+		faults_copy(faults, &registry->told[s]);
+	}
+}
+
 /* A tool that got another id is another object: the next scan shall find that one. */
-static void replace_in_scans(struct registry *registry, const struct tool *old, struct tool *new)
+static void replace_tool(struct registry *registry, const struct tool *old, struct tool *new)
 {
 	for (size_t s = 0; s < registry->count; s++)
 		source_scan_replace(&registry->scans[s], old, new);
+	for (size_t i = 0; i < registry->overlay.count; i++)
+		if (registry->overlay.entries[i].tool == old)
+			registry->overlay.entries[i].tool = new;
 }
 
-static struct snapshot *overlay(struct registry *registry)
+static struct snapshot *make_snapshot(struct registry *registry)
 {
-	struct faults faults = FAULTS_INIT;
-	for (size_t s = 0; s < registry->count; s++)
-		faults_copy(&faults, &registry->scans[s].faults);
 	size_t count;
+	struct faults faults = FAULTS_INIT;
+	if (registry->has_new_faults)
+		tell_faults(registry, &faults);
 	auto_free struct tool **winners = take_winners(registry, &count);
 	auto_free struct tool **before = xcalloc(count, sizeof(struct tool *));
 	for (size_t i = 0; i < count; i++)
 		before[i] = winners[i];
-	struct snapshot *snapshot =
-		snapshot_new(winners, count, &faults, registry->current->generation + 1);
+	struct snapshot *snapshot = snapshot_next(registry->current, winners, count,
+		registry->has_new_faults ? &faults : NULL, registry->current->generation + 1);
 	for (size_t i = 0; i < count; i++) {
 		if (winners[i] != before[i])
-			replace_in_scans(registry, before[i], winners[i]);
+			replace_tool(registry, before[i], winners[i]);
 		tool_unref(winners[i]);
 	}
 	return snapshot;
 }
 
-/* ---- scanning */
-
-static void scan_one(struct registry *registry, size_t index)
+bool registry_renew(struct registry *registry)
 {
-	struct source_scan scan, *place = &registry->scans[index];
-	source_scan(registry->sources[index], place, &scan);
-	source_scan_release(place);
-	*place = scan;
-}
-
-static bool renew(struct registry *registry)
-{
-	struct snapshot *next = overlay(registry), *old = registry->current;
+	struct snapshot *old = registry->current;
+	if (old->generation > 0 && !registry->has_new_tools && !registry->has_new_faults)
+		return false;
+	if (registry->is_stale)
+		sort_overlay(registry);
+	struct snapshot *next = make_snapshot(registry);
+	registry->has_new_tools = registry->has_new_faults = false;
 	if (old->generation > 0 && snapshot_equal(old, next)) {
 		snapshot_unref(next);
 		return false;
@@ -188,15 +201,68 @@ static bool renew(struct registry *registry)
 	return true;
 }
 
+/* ---- scanning */
+
+void registry_load_source(struct registry *registry, size_t index)
+{
+	struct source_scan scan, *place = &registry->scans[index];
+	source_scan(registry->sources[index], &registry->covered, place, &scan);
+	/* Before the tools of the old scan go: the overlay borrows them. */
+	registry->is_stale = registry->has_new_tools = registry->has_new_faults = true;
+	overlay_clear(&registry->overlay);
+	source_scan_release(place);
+	*place = scan;
+}
+
+/* Keeps the overlay in step with a change of one tool, unless it will be sorted anew anyway. */
+static void change_overlay(
+	struct registry *registry, size_t index, const struct source_change *change)
+{
+	struct overlay *overlay = &registry->overlay;
+	if (registry->is_stale)
+		return;
+	bool is_doubled = change->old && overlay_remove(overlay, change->old, index);
+	is_doubled = (change->new &&overlay_add(overlay, change->new, index)) || is_doubled;
+	registry->has_new_faults = registry->has_new_faults || is_doubled;
+}
+
+void registry_load_dir(struct registry *registry, size_t index, const char *dir_name)
+{
+	struct source_change change;
+	source_scan_dir(&registry->scans[index], dir_name, &change);
+	registry->has_new_faults = registry->has_new_faults || change.faults;
+	if (change.old != change.new) {
+		registry->has_new_tools = true;
+		change_overlay(registry, index, &change);
+	}
+	tool_unref(change.old);
+	tool_unref(change.new);
+}
+
 bool registry_scan(struct registry *registry)
 {
 	for (size_t i = 0; i < registry->count; i++)
-		scan_one(registry, i);
-	return renew(registry);
+		registry_load_source(registry, i);
+	return registry_renew(registry);
 }
 
 bool registry_scan_source(struct registry *registry, size_t index)
 {
-	scan_one(registry, index);
-	return renew(registry);
+	registry_load_source(registry, index);
+	return registry_renew(registry);
+}
+
+bool registry_scan_dir(struct registry *registry, size_t index, const char *dir_name)
+{
+	registry_load_dir(registry, index, dir_name);
+	return registry_renew(registry);
+}
+
+void registry_tell(struct registry *registry, size_t index, struct faults *faults)
+{
+	if (!faults_equal(&registry->told[index], faults))
+		registry->has_new_faults = true;
+	faults_release(&registry->told[index]);
+	registry->told[index] = *faults;
+	*faults = (struct faults)FAULTS_INIT;
 }

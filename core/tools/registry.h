@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "core/tools/faults.h"
+#include "core/tools/root.h"
 #include "core/tools/snapshot.h"
 #include "core/tools/tool.h"
 
@@ -22,6 +23,13 @@ struct registry *registry_new(const char *dirs);
 void registry_free(struct registry *registry); /* NULL is allowed */
 
 /*
+ * What our own mount lies over (pathwalk.h): a source below the mount point is then read from
+ * there. The path is copied, fd must outlive the registry. Before the first scan.
+ */
+void registry_set_covered(struct registry *registry, const char *path, int fd);
+const struct covered *registry_covered(const struct registry *registry);
+
+/*
  * Scans all sources. Where anything is different from the current snapshot, a new one takes its
  * place; tools that did not change are shared between the two. Returns whether there is a new one.
  */
@@ -29,6 +37,23 @@ bool registry_scan(struct registry *registry);
 
 /* The same for one of registry_sources(), by its index; the others count as they were. */
 bool registry_scan_source(struct registry *registry, size_t index);
+
+/* The same for one tool directory of it, by its name there; it may be new or gone. */
+bool registry_scan_dir(struct registry *registry, size_t index, const char *dir_name);
+
+/*
+ * The same in two steps, for many changes at once: load any number, then renew, which puts a new
+ * snapshot in place where anything is different.
+ */
+void registry_load_source(struct registry *registry, size_t index);
+void registry_load_dir(struct registry *registry, size_t index, const char *dir_name);
+bool registry_renew(struct registry *registry);
+
+/* What else is to be told about a source, in the place of what was; faults are taken. */
+void registry_tell(struct registry *registry, size_t index, struct faults *faults);
+
+/* The directory in which the source's tools were found last, borrowed; NULL where there was none. */
+struct root *registry_root(const struct registry *registry, size_t index);
 
 /* The current snapshot; borrowed until the next scan. Empty (generation 0) before the first. */
 struct snapshot *registry_current(const struct registry *registry);

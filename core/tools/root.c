@@ -21,16 +21,19 @@ static void identify(struct root *root)
 	root->mount = st.stx_mask & STATX_MNT_ID ? st.stx_mnt_id : 0;
 }
 
-struct root *root_open(const char *path, int *code)
+struct root *root_new(const char *path, int fd)
 {
-	auto_close int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	*code = fd < 0 ? -errno : ownmount_has(fd) ? -EXDEV : 0;
-	if (*code < 0)
-		return NULL;
 	struct root *root = xcalloc(1, sizeof(*root));
-	*root = (struct root){ .refs = 1, .path = xstrdup(path), .fd = take_fd(&fd) };
+	*root = (struct root){ .refs = 1, .path = xstrdup(path), .fd = fd };
 	identify(root);
 	return root;
+}
+
+struct root *root_open(const char *path, const struct covered *covered, int *code)
+{
+	int fd = pathwalk_open(path, covered, NULL, NULL);
+	*code = fd < 0 ? fd : 0;
+	return fd < 0 ? NULL : root_new(path, fd);
 }
 
 struct root *root_ref(struct root *root)

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/tools/pathwalk.h"
+
 struct root {
 	size_t refs;
 	char *path; /* owned; absolute, as the source was named */
@@ -22,9 +24,12 @@ struct root {
 
 /*
  * What the absolute path leads to now. Returns one reference, the caller's; or NULL and *code, a
- * negative errno: -EXDEV where it is a mount of pegfs or lies in one, which is not touched.
+ * negative errno: -EXDEV where it is a mount of pegfs or lies in one, which is not touched. covered:
+ * see pathwalk.h, may be NULL.
  */
-struct root *root_open(const char *path, int *code);
+struct root *root_open(const char *path, const struct covered *covered, int *code);
+/* The same with a descriptor that pathwalk_open() gave, which is taken. */
+struct root *root_new(const char *path, int fd);
 struct root *root_ref(struct root *root);
 void root_unref(struct root *root); /* NULL is allowed */
 

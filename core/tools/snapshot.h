@@ -14,7 +14,10 @@ struct snapshot {
 	struct tool **tools; /* owned references, in byte order of their names, which are unique */
 	size_t count;
 	struct tool **by_id;  /* the same, in order of their ids; borrowed from tools */
-	struct faults faults; /* of all sources, the overridden tools' included */
+	struct faults faults; /* of all sources, the overridden tools' included; of the shelf */
+	struct fault_shelf
+		*shelf;  /* owned reference: snapshots that differ in tools share faults */
+	bool has_salted; /* two names had one hash */
 };
 
 /*
@@ -27,6 +30,13 @@ struct snapshot {
  */
 struct snapshot *snapshot_new(
 	struct tool **tools, size_t count, struct faults *faults, uint64_t generation);
+
+/*
+ * The same, and the snapshot that follows `before`: what did not change costs little. faults NULL:
+ * they are those of before.
+ */
+struct snapshot *snapshot_next(const struct snapshot *before, struct tool **tools, size_t count,
+	struct faults *faults, uint64_t generation);
 struct snapshot *snapshot_ref(struct snapshot *snapshot);
 void snapshot_unref(struct snapshot *snapshot); /* NULL is allowed */
 

@@ -32,6 +32,7 @@ static void names_release(struct names *names)
 	free(names->items);
 }
 
+/* A16: hidden ones are passed over. */
 static bool may_be_tool(const struct dirent *entry)
 {
 	bool is_dir =
@@ -75,31 +76,28 @@ static int read_names(int source_fd, struct names *names)
 
 /* ---- faults */
 
-static void report(struct source_scan *scan, char *file, enum fault_level level, const char *code,
-	const char *text)
+static void report(struct faults *faults, const char *file, enum fault_level level,
+	const char *code, const char *text)
 {
 	struct faults one = FAULTS_INIT;
 	faults_add(&one, level, code, 0, 0, "%s", text);
-	faults_move(&scan->faults, &one, file);
-	free(file);
+	faults_move(faults, &one, file);
 }
 
-/* The file is taken. */
-static void report_open(struct source_scan *scan, const char *path, const char *name, int code)
+static void report_open(struct faults *faults, const char *file, int code)
 {
-	char *file = xasprintf("%s/%s", path, name);
 	if (code == -EXDEV)
-		report(scan, file, FAULT_ERROR, "link-outside",
+		report(faults, file, FAULT_ERROR, "link-outside",
 			"a symbolic link that leads out of the tool directory, or to another mount; "
 			"copy the tool here or bind-mount it");
 	else if (code == -ELOOP)
-		report(scan, file, FAULT_ERROR, "link-outside",
+		report(faults, file, FAULT_ERROR, "link-outside",
 			"a symbolic link that leads in a circle; remove it");
 	else if (code == -ENOENT)
-		report(scan, file, FAULT_ERROR, "dangling-link",
+		report(faults, file, FAULT_ERROR, "dangling-link",
 			"a symbolic link to a directory that is not there");
 	else
-		report(scan, file, FAULT_ERROR, "unreadable",
+		report(faults, file, FAULT_ERROR, "unreadable",
 			code == -EACCES ? "the directory may not be read" : strerror(-code));
 }
 
@@ -113,17 +111,156 @@ static void report_source(struct source_scan *scan, const char *path, int code)
 {
 	char text[160];
 	snprintf(text, sizeof(text), "there are no tools from here: %s", strerror(-code));
-	report(scan, xstrdup(path), FAULT_WARNING, "missing-source", text);
+	report(&scan->faults, path, FAULT_WARNING, "missing-source", text);
 }
 
-/* ---- scanning */
+void source_append_tools(const struct source_scan *scan, struct overlay *overlay, size_t source)
+{
+	for (size_t i = 0; i < scan->count; i++)
+		if (scan->candidates[i]->tool)
+			overlay_append(overlay, scan->candidates[i]->tool, source);
+}
+
+void source_tell_faults(const struct source_scan *scan, struct faults *faults)
+{
+	for (size_t i = 0; i < scan->count; i++) {
+		faults_copy(faults, &scan->candidates[i]->parse_faults);
+		faults_copy(faults, &scan->candidates[i]->place_faults);
+	}
+	faults_copy(faults, &scan->faults);
+}
+
+/* ---- candidates */
+
+static void free_candidate(struct candidate *candidate)
+{
+	if (candidate)
+		candidate_release(candidate);
+	free(candidate);
+}
+
+/* A directory that cannot be opened. NULL where that is no fault. */
+static struct candidate *unopened(const struct root *root, const char *name, int code)
+{
+	/* A link to a plain file is a plain file (A15); what has just gone is no fault. */
+	bool is_gone = code == -ENOENT && !is_link(root->fd, name);
+	if (code == -ENOTDIR || is_gone)
+		return NULL;
+	struct candidate *candidate = xcalloc(1, sizeof(*candidate));
+	candidate->dir_name = xstrdup(name);
+	auto_free char *dir = xasprintf("%s/%s", root->path, name);
+	report_open(&candidate->place_faults, dir, code);
+	return candidate;
+}
+
+/* What is in the directory; the caller's. NULL where it has nothing to do with tools. */
+static struct candidate *look_at(
+	struct root *root, const char *name, const struct candidate *before, struct buf *scratch)
+{
+	auto_close int fd = root_open_dir(root, name, O_RDONLY);
+	if (fd < 0)
+		return unopened(root, name, fd);
+	struct candidate *candidate = xcalloc(1, sizeof(*candidate));
+	if (candidate_load(fd, root, name, before, scratch, candidate))
+		return candidate;
+	free_candidate(candidate);
+	return NULL;
+}
+
+/* Where the directory's candidate is, or where it would go; *found tells which. */
+static size_t place_of(const struct source_scan *scan, const char *name, bool *found)
+{
+	size_t low = 0, high = scan->count;
+	*found = false;
+	while (low < high && !*found) {
+		size_t middle = low + (high - low) / 2;
+		int order = strcmp(scan->candidates[middle]->dir_name, name);
+		*found = order == 0;
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return *found ? high : low;
+}
+
+static void insert(struct source_scan *scan, size_t at, struct candidate *candidate)
+{
+	scan->candidates =
+		xgrow(scan->candidates, scan->count, &scan->capacity, sizeof(struct candidate *));
+	memmove(&scan->candidates[at + 1], &scan->candidates[at],
+		(scan->count++ - at) * sizeof(struct candidate *));
+	scan->candidates[at] = candidate;
+}
+
+static void take_out(struct source_scan *scan, size_t at)
+{
+	free_candidate(scan->candidates[at]);
+	memmove(&scan->candidates[at], &scan->candidates[at + 1],
+		(--scan->count - at) * sizeof(struct candidate *));
+}
+
+/* ---- one directory */
+
+static bool same_faults(const struct candidate *a, const struct candidate *b)
+{
+	static const struct faults none = FAULTS_INIT;
+	return faults_equal(a ? &a->parse_faults : &none, b ? &b->parse_faults : &none) &&
+	       faults_equal(a ? &a->place_faults : &none, b ? &b->place_faults : &none);
+}
+
+static struct tool *ref_tool(const struct candidate *candidate)
+{
+	return candidate && candidate->tool ? tool_ref(candidate->tool) : NULL;
+}
+
+static void report_too_many(struct source_scan *scan)
+{
+	report(&scan->faults, scan->root->path, FAULT_ERROR, "too-many-directories",
+		"more than 65536 directories; some are left out, split it");
+}
+
+/* Whether there is no room for a further directory; told once. */
+static bool is_full(struct source_scan *scan, struct source_change *change)
+{
+	if (scan->count < SOURCE_DIRS_MAX)
+		return false;
+	if (scan->faults.count == 0) {
+		report_too_many(scan);
+		change->faults = true;
+	}
+	return true;
+}
+
+void source_scan_dir(struct source_scan *scan, const char *dir_name, struct source_change *change)
+{
+	*change = (struct source_change){ .faults = false };
+	if (!scan->root || *dir_name == '.')
+		return;
+	bool found;
+	size_t at = place_of(scan, dir_name, &found);
+	if (!found && is_full(scan, change))
+		return;
+	struct candidate *before = found ? scan->candidates[at] : NULL;
+	auto_buf struct buf scratch = BUF_INIT(MANIFEST_SIZE_MAX);
+	struct candidate *now = look_at(scan->root, dir_name, before, &scratch);
+	change->old = ref_tool(before);
+	change->new = ref_tool(now);
+	change->faults = !same_faults(before, now);
+	if (before)
+		take_out(scan, at);
+	if (now)
+		insert(scan, at, now);
+}
+
+/* ---- a whole source */
 
 /* What the earlier scan found in the directory; *at moves on with the names, which ascend. */
 static const struct candidate *find_before(
 	const struct source_scan *before, size_t *at, const char *name)
 {
-	while (before && *at < before->candidate_count) {
-		const struct candidate *candidate = &before->candidates[*at];
+	while (before && *at < before->count) {
+		const struct candidate *candidate = before->candidates[*at];
 		int order = strcmp(candidate->dir_name, name);
 		if (order >= 0)
 			return order == 0 ? candidate : NULL;
@@ -132,82 +269,27 @@ static const struct candidate *find_before(
 	return NULL;
 }
 
-static void keep(struct source_scan *scan, struct candidate candidate)
-{
-	scan->candidates = xgrow(scan->candidates, scan->candidate_count, &scan->candidate_capacity,
-		sizeof(*scan->candidates));
-	scan->candidates[scan->candidate_count++] = candidate;
-	faults_copy(&scan->faults, &candidate.parse_faults);
-	faults_copy(&scan->faults, &candidate.place_faults);
-	if (!candidate.tool)
-		return;
-	scan->tools = xgrow(scan->tools, scan->count, &scan->capacity, sizeof(*scan->tools));
-	scan->tools[scan->count++] = tool_ref(candidate.tool);
-}
-
-static void look_at(struct source_scan *scan, const char *name, const struct candidate *before,
-	struct buf *scratch)
-{
-	auto_close int fd = root_open_dir(scan->root, name, O_RDONLY);
-	if (fd < 0) {
-		/* A link to a plain file is a plain file (A15); what has just gone is no fault. */
-		bool is_gone = fd == -ENOENT && !is_link(scan->root->fd, name);
-		if (fd != -ENOTDIR && !is_gone)
-			report_open(scan, scan->root->path, name, fd);
-		return;
-	}
-	struct candidate candidate;
-	if (candidate_load(fd, scan->root, name, before, scratch, &candidate))
-		keep(scan, candidate);
-	else
-		candidate_release(&candidate);
-}
-
-/* By name; equal ones in the order of their directories. */
-static int compare_tools(const void *left, const void *right)
-{
-	const struct tool *a = *(struct tool *const *)left, *b = *(struct tool *const *)right;
-	int order = strcmp(a->name, b->name);
-	return order != 0 ? order : strcmp(a->dir_name, b->dir_name);
-}
-
-static void report_equal_names(struct source_scan *scan)
-{
-	auto_free struct tool **sorted = xcalloc(scan->count, sizeof(struct tool *));
-	if (scan->count > 0) {
-		memcpy(sorted, scan->tools, scan->count * sizeof(*sorted));
-		qsort(sorted, scan->count, sizeof(*sorted), compare_tools);
-	}
-	for (size_t i = 0; i + 1 < scan->count; i++) {
-		const struct tool *loser = sorted[i], *next = sorted[i + 1];
-		if (strcmp(loser->name, next->name) != 0)
-			continue;
-		auto_free char *text = xasprintf(
-			"the name '%s' is also that of the tool in '%s' beside it, and the last in "
-			"byte order wins; rename one of them",
-			loser->name, next->dir_name);
-		report(scan, xasprintf("%s/%s", loser->dir, TOOL_FILE), FAULT_ERROR,
-			"duplicate-name", text);
-	}
-}
-
 static void scan_names(
 	struct source_scan *scan, const struct source_scan *before, const struct names *names)
 {
 	auto_buf struct buf scratch = BUF_INIT(MANIFEST_SIZE_MAX);
 	size_t at = 0;
-	for (size_t i = 0; i < names->count; i++)
-		look_at(scan, names->items[i], find_before(before, &at, names->items[i]), &scratch);
-	report_equal_names(scan);
+	for (size_t i = 0; i < names->count; i++) {
+		const char *name = names->items[i];
+		struct candidate *candidate =
+			look_at(scan->root, name, find_before(before, &at, name), &scratch);
+		if (candidate)
+			insert(scan, scan->count, candidate);
+	}
 	if (names->overflown)
-		report(scan, xstrdup(scan->root->path), FAULT_ERROR, "too-many-directories",
-			"more than 65536 directories; some are left out, split it");
+		report_too_many(scan);
 }
 
-/* The directory behind path; the one of before where it is still that, or lies below our mount. */
-static struct root *find_root(const char *path, struct root *before, int *code)
+/* The directory behind path; the one of before where it is still that, or lies below a mount. */
+static struct root *find_root(
+	const char *path, const struct covered *covered, struct root *before, int *code)
 {
-	struct root *root = root_open(path, code);
+	struct root *root = root_open(path, covered, code);
 	bool is_same = root ? root_equal(root, before) : *code == -EXDEV && before;
 	if (!is_same)
 		return root;
@@ -215,13 +297,14 @@ static struct root *find_root(const char *path, struct root *before, int *code)
 	return root_ref(before);
 }
 
-void source_scan(const char *path, const struct source_scan *before, struct source_scan *scan)
+void source_scan(const char *path, const struct covered *covered, const struct source_scan *before,
+	struct source_scan *scan)
 {
-	*scan = (struct source_scan){ .tools = NULL };
+	*scan = (struct source_scan){ .root = NULL };
 	int code;
-	scan->root = find_root(path, before ? before->root : NULL, &code);
+	scan->root = find_root(path, covered, before ? before->root : NULL, &code);
 	if (!scan->root && code == -EXDEV)
-		report(scan, xstrdup(path), FAULT_ERROR, "own-mount",
+		report(&scan->faults, path, FAULT_ERROR, "own-mount",
 			"this is the mount itself and not a directory with tools; take it out of "
 			"PI_TOOLS_DIRS");
 	else if (!scan->root)
@@ -240,29 +323,21 @@ void source_scan(const char *path, const struct source_scan *before, struct sour
 void source_scan_release(struct source_scan *scan)
 {
 	for (size_t i = 0; i < scan->count; i++)
-		tool_unref(scan->tools[i]);
-	for (size_t i = 0; i < scan->candidate_count; i++)
-		candidate_release(&scan->candidates[i]);
-	free(scan->tools);
+		free_candidate(scan->candidates[i]);
 	free(scan->candidates);
 	root_unref(scan->root);
 	faults_release(&scan->faults);
-	*scan = (struct source_scan){ .tools = NULL };
-}
-
-static void replace(struct tool **slot, const struct tool *old, struct tool *new)
-{
-	if (*slot != old)
-		return;
-	struct tool *taken = *slot;
-	*slot = tool_ref(new);
-	tool_unref(taken);
+	*scan = (struct source_scan){ .root = NULL };
 }
 
 void source_scan_replace(struct source_scan *scan, const struct tool *old, struct tool *new)
 {
-	for (size_t i = 0; i < scan->count; i++)
-		replace(&scan->tools[i], old, new);
-	for (size_t i = 0; i < scan->candidate_count; i++)
-		replace(&scan->candidates[i].tool, old, new);
+	for (size_t i = 0; i < scan->count; i++) {
+		struct tool **slot = &scan->candidates[i]->tool;
+		if (*slot != old)
+			continue;
+		struct tool *taken = *slot;
+		*slot = tool_ref(new);
+		tool_unref(taken);
+	}
 }

@@ -8,20 +8,18 @@
 #include "core/base/fail.h"
 #include "core/tools/candidate.h"
 #include "core/tools/faults.h"
+#include "core/tools/overlay.h"
 #include "core/tools/root.h"
 #include "core/tools/tool.h"
 
 #define SOURCE_DIRS_MAX 65536 /* subdirectories of one source that are looked at */
 
-/* What one look at a source found. */
+/* What was found in a source. */
 struct source_scan {
-	struct root *root;   /* owned reference; NULL where there is no such directory */
-	struct tool **tools; /* owned references, in byte order of their directories' names (A7) */
+	struct root *root;             /* owned reference; NULL where there is no such directory */
+	struct candidate **candidates; /* owned, in byte order of their directories' names (A7) */
 	size_t count, capacity;
-	struct faults faults;
-	struct candidate
-		*candidates; /* owned, in the same order: what the next scan compares with */
-	size_t candidate_count, candidate_capacity;
+	struct faults faults; /* of the source as a whole */
 };
 
 /*
@@ -29,15 +27,35 @@ struct source_scan {
  * R96, R97, A5, A6, A9, A15); hidden ones (a leading dot, A16) and plain files are passed over.
  * Nothing of a tool is run. A missing or unreadable directory gives no tools and one fault. A link
  * to a directory is followed where it stays in the source; a mount of pegfs is passed over. Equal
- * names inside the source are all in tools, each but the last with a fault; the registry resolves
- * them.
+ * names inside the source all count; the overlay resolves them.
  *
  * before: what an earlier scan of the same path found, or NULL. A tool whose files did not change
- * since is the same object, unless the path leads to another directory now. A mount of pegfs over
- * the directory changes nothing: the directory below it is looked at.
+ * since is the same object, unless the path leads to another directory now. Where a mount of pegfs
+ * lies over the directory, the one below it is looked at: the one of before, or covered
+ * (pathwalk.h; NULL: none).
  */
-void source_scan(const char *path, const struct source_scan *before, struct source_scan *scan);
+void source_scan(const char *path, const struct covered *covered, const struct source_scan *before,
+	struct source_scan *scan);
 void source_scan_release(struct source_scan *scan);
+
+/* What a second look at one directory changed. */
+struct source_change {
+	struct tool *old,
+		*new; /* owned references, the caller's; equal or NULL where nothing changed */
+	bool faults;  /* whether its faults are others than before */
+};
+
+/*
+ * Looks at the directory of that name once more; it may be there no longer, or be new. Costs the
+ * same for any number of tools. Without a root nothing changes.
+ */
+void source_scan_dir(struct source_scan *scan, const char *dir_name, struct source_change *change);
+
+/* Appends the tools, as those of the source of that number. */
+void source_append_tools(const struct source_scan *scan, struct overlay *overlay, size_t source);
+
+/* Appends the faults of the source and of its directories. */
+void source_tell_faults(const struct source_scan *scan, struct faults *faults);
 
 /* Puts new in the place of old, wherever it is in the scan; a reference to it is taken. */
 void source_scan_replace(struct source_scan *scan, const struct tool *old, struct tool *new);

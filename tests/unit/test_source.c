@@ -21,6 +21,25 @@ static void write_tool(const struct scratch *scratch, const char *dir, const cha
 	scratch_write(scratch, entry, "export async function execute() {}\n");
 }
 
+/* Its number at is in byte order of the directories. */
+static struct tool *tool_at(const struct source_scan *scan, size_t at)
+{
+	for (size_t i = 0; i < scan->count; i++)
+		if (scan->candidates[i]->tool && at-- == 0)
+			return scan->candidates[i]->tool;
+	return NULL;
+}
+
+static void tell_faults(const struct source_scan *scan, struct faults *faults)
+{
+	struct overlay overlay = OVERLAY_INIT;
+	source_tell_faults(scan, faults);
+	source_append_tools(scan, &overlay, 0);
+	overlay_sort(&overlay);
+	overlay_tell_doubled(&overlay, 0, faults);
+	overlay_release(&overlay);
+}
+
 /*
  * What a scan finds, as "DIR=NAME:ENTRY ...|code@FILE ...", the files without the source's path.
  * Compares with before where that is given, and puts the new scan in its place.
@@ -30,13 +49,16 @@ static void assert_rescan(
 {
 	struct source_scan scan;
 	auto_buf struct buf out = BUF_INIT(1 << 20);
-	source_scan(scratch->path, before, &scan);
-	for (size_t i = 0; i < scan.count; i++)
-		buf_printf(&out, "%s%s=%s:%s", i ? " " : "", scan.tools[i]->dir_name,
-			scan.tools[i]->name, scan.tools[i]->entry);
+	auto_faults struct faults faults = FAULTS_INIT;
+	const struct tool *tool;
+	source_scan(scratch->path, NULL, before, &scan);
+	tell_faults(&scan, &faults);
+	for (size_t i = 0; (tool = tool_at(&scan, i)); i++)
+		buf_printf(
+			&out, "%s%s=%s:%s", i ? " " : "", tool->dir_name, tool->name, tool->entry);
 	buf_putc(&out, '|');
-	for (size_t i = 0; i < scan.faults.count; i++) {
-		const struct fault *fault = &scan.faults.items[i];
+	for (size_t i = 0; i < faults.count; i++) {
+		const struct fault *fault = &faults.items[i];
 		const char *file = fault->file + strlen(scratch->path);
 		buf_printf(&out, "%s%s@%s", i ? " " : "", fault->code, *file ? file + 1 : ".");
 	}
@@ -58,10 +80,12 @@ static void assert_scan(const struct scratch *scratch, const char *wanted)
 static void assert_fault_says(const struct scratch *scratch, const char *part)
 {
 	struct source_scan scan;
-	source_scan(scratch->path, NULL, &scan);
-	assert_true(scan.faults.count > 0);
-	if (!strstr(scan.faults.items[0].text, part))
-		fail_msg("%s", scan.faults.items[0].text);
+	auto_faults struct faults faults = FAULTS_INIT;
+	source_scan(scratch->path, NULL, NULL, &scan);
+	source_tell_faults(&scan, &faults);
+	assert_true(faults.count > 0);
+	if (!strstr(faults.items[0].text, part))
+		fail_msg("%s", faults.items[0].text);
 	source_scan_release(&scan);
 }
 
@@ -207,14 +231,14 @@ static void r96_a_source_that_is_not_there_does_no_harm(void **state)
 {
 	(void)state;
 	struct source_scan scan;
-	source_scan("/nonexistent/tools", NULL, &scan);
+	source_scan("/nonexistent/tools", NULL, NULL, &scan);
 	assert_int_equal(scan.count, 0);
 	assert_int_equal(scan.faults.count, 1);
 	assert_string_equal(scan.faults.items[0].code, "missing-source");
 	assert_int_equal(scan.faults.items[0].level, FAULT_WARNING);
 	assert_string_equal(scan.faults.items[0].file, "/nonexistent/tools");
 	source_scan_release(&scan);
-	source_scan("/etc/passwd", NULL, &scan);
+	source_scan("/etc/passwd", NULL, NULL, &scan);
 	assert_string_equal(scan.faults.items[0].code, "missing-source");
 	source_scan_release(&scan);
 }
@@ -406,21 +430,21 @@ static void unchanged_tools_are_the_same_objects(void **state)
 	scratch_write(scratch, "c/index.ts", "");
 	wait_until_settled();
 	struct source_scan scan;
-	source_scan(scratch->path, NULL, &scan);
-	struct tool *a = tool_ref(scan.tools[0]), *b = tool_ref(scan.tools[1]);
+	source_scan(scratch->path, NULL, NULL, &scan);
+	struct tool *a = tool_ref(tool_at(&scan, 0)), *b = tool_ref(tool_at(&scan, 1));
 	assert_rescan(scratch, &scan,
 		"a=a:index.ts b=b:index.ts|missing-description@c/TOOL.md missing-version@c/TOOL.md");
-	assert_ptr_equal(scan.tools[0], a);
-	assert_ptr_equal(scan.tools[1], b);
+	assert_ptr_equal(tool_at(&scan, 0), a);
+	assert_ptr_equal(tool_at(&scan, 1), b);
 	scratch_write(scratch, "a/TOOL.md", MANIFEST("a"));
 	assert_rescan(scratch, &scan,
 		"a=a:index.ts b=b:index.ts|missing-description@c/TOOL.md missing-version@c/TOOL.md");
-	assert_ptr_not_equal(scan.tools[0], a);
-	assert_ptr_equal(scan.tools[1], b);
+	assert_ptr_not_equal(tool_at(&scan, 0), a);
+	assert_ptr_equal(tool_at(&scan, 1), b);
 	scratch_write(scratch, "b/index.ts", "// other\n");
 	assert_rescan(scratch, &scan,
 		"a=a:index.ts b=b:index.ts|missing-description@c/TOOL.md missing-version@c/TOOL.md");
-	assert_ptr_not_equal(scan.tools[1], b);
+	assert_ptr_not_equal(tool_at(&scan, 1), b);
 	tool_unref(a);
 	tool_unref(b);
 	source_scan_release(&scan);
@@ -435,8 +459,8 @@ static void a_tool_knows_when_its_manifest_changed_and_what_is_in_it(void **stat
 	const struct timespec times[] = { { 0, 0 }, { -5, 999 } };
 	utimensat(scratch->fd, "a/TOOL.md", times, 0);
 	struct source_scan scan;
-	source_scan(scratch->path, NULL, &scan);
-	const struct tool *a = scan.tools[0], *b = scan.tools[1], *c = scan.tools[2];
+	source_scan(scratch->path, NULL, NULL, &scan);
+	const struct tool *a = tool_at(&scan, 0), *b = tool_at(&scan, 1), *c = tool_at(&scan, 2);
 	assert_int_equal(a->mtime.tv_sec, -5);
 	assert_int_equal(a->mtime.tv_nsec, 999);
 	struct stat st;
@@ -452,7 +476,7 @@ static void every_change_is_seen(void **state)
 	struct scratch *scratch = *state;
 	write_tool(scratch, "b", "b");
 	struct source_scan scan;
-	source_scan(scratch->path, NULL, &scan);
+	source_scan(scratch->path, NULL, NULL, &scan);
 	wait_until_settled();
 	assert_rescan(scratch, &scan, "b=b:index.ts|");
 	unlinkat(scratch->fd, "b/index.ts", 0);
@@ -483,7 +507,7 @@ static void every_change_is_seen(void **state)
 static void a_change_of_the_same_size_in_the_same_moment_is_seen(void **state)
 {
 	struct scratch *scratch = *state;
-	struct source_scan scan = { .tools = NULL };
+	struct source_scan scan = { .root = NULL };
 	for (int i = 0; i < 50; i++) {
 		write_tool(scratch, "a", i % 2 ? "x" : "y");
 		assert_rescan(scratch, &scan, i % 2 ? "a=x:index.ts|" : "a=y:index.ts|");
@@ -510,14 +534,14 @@ static void a_tool_is_opened_through_its_source(void **state)
 	struct scratch *scratch = *state;
 	write_tool(scratch, "a", "a");
 	struct source_scan scan;
-	source_scan(scratch->path, NULL, &scan);
-	auto_close int fd = source_open_tool(scan.tools[0]);
+	source_scan(scratch->path, NULL, NULL, &scan);
+	auto_close int fd = source_open_tool(tool_at(&scan, 0));
 	assert_true(fd >= 0);
 	assert_int_equal(faccessat(fd, "TOOL.md", F_OK, 0), 0);
 	io_remove_tree(scratch->fd, "a");
-	assert_int_equal(source_open_tool(scan.tools[0]), -ENOENT);
+	assert_int_equal(source_open_tool(tool_at(&scan, 0)), -ENOENT);
 	scratch_link(scratch, "/usr", "a");
-	assert_int_equal(source_open_tool(scan.tools[0]), -EXDEV);
+	assert_int_equal(source_open_tool(tool_at(&scan, 0)), -EXDEV);
 	source_scan_release(&scan);
 }
 
@@ -526,7 +550,7 @@ static void rescan(const struct scratch *scratch, const char *dir, struct source
 {
 	struct source_scan before = *scan;
 	auto_free char *path = xasprintf("%s/%s", scratch->path, dir);
-	source_scan(path, &before, scan);
+	source_scan(path, NULL, &before, scan);
 	source_scan_release(&before);
 }
 
@@ -553,18 +577,18 @@ static void t17_a_tool_is_read_from_where_it_was_found(void **state)
 	write_owned(scratch, "one/a", "one");
 	write_owned(scratch, "two/a", "two");
 	scratch_link(scratch, "one", "link");
-	struct source_scan scan = { .tools = NULL };
+	struct source_scan scan = { .root = NULL };
 	rescan(scratch, "link", &scan);
-	auto_tool struct tool *old = tool_ref(scan.tools[0]);
+	auto_tool struct tool *old = tool_ref(tool_at(&scan, 0));
 	rescan(scratch, "link", &scan);
-	assert_ptr_equal(scan.tools[0]->root, old->root);
+	assert_ptr_equal(tool_at(&scan, 0)->root, old->root);
 	scratch_link(scratch, "two", "new");
 	renameat(scratch->fd, "new", scratch->fd, "link");
 	assert_reads(old, "one");
 	rescan(scratch, "link", &scan);
-	assert_ptr_not_equal(scan.tools[0], old);
+	assert_ptr_not_equal(tool_at(&scan, 0), old);
 	assert_reads(old, "one");
-	assert_reads(scan.tools[0], "two");
+	assert_reads(tool_at(&scan, 0), "two");
 	renameat(scratch->fd, "one", scratch->fd, "elsewhere");
 	assert_reads(old, "one");
 	source_scan_release(&scan);
@@ -584,14 +608,14 @@ static void a_directory_that_takes_the_place_of_another_makes_new_tools(void **s
 		linkat(scratch->fd, "one/a/index.ts", scratch->fd, "two/a/index.ts", 0), 0);
 	scratch_write(scratch, "two/a/own.txt", "new");
 	wait_until_settled();
-	struct source_scan scan = { .tools = NULL };
+	struct source_scan scan = { .root = NULL };
 	rescan(scratch, "one", &scan);
-	auto_tool struct tool *old = tool_ref(scan.tools[0]);
+	auto_tool struct tool *old = tool_ref(tool_at(&scan, 0));
 	renameat2(scratch->fd, "one", scratch->fd, "two", RENAME_EXCHANGE);
 	rescan(scratch, "one", &scan);
-	assert_ptr_not_equal(scan.tools[0], old);
+	assert_ptr_not_equal(tool_at(&scan, 0), old);
 	assert_reads(old, "old");
-	assert_reads(scan.tools[0], "new");
+	assert_reads(tool_at(&scan, 0), "new");
 	source_scan_release(&scan);
 }
 
@@ -610,14 +634,14 @@ static void a_mount_over_a_source_makes_new_tools(void **state)
 	write_owned(scratch, "two/a", "two");
 	auto_free char *one = xasprintf("%s/one", scratch->path);
 	auto_free char *two = xasprintf("%s/two", scratch->path);
-	struct source_scan scan = { .tools = NULL };
+	struct source_scan scan = { .root = NULL };
 	rescan(scratch, "one", &scan);
-	auto_tool struct tool *old = tool_ref(scan.tools[0]);
+	auto_tool struct tool *old = tool_ref(tool_at(&scan, 0));
 	assert_int_equal(mount(two, one, NULL, MS_BIND, NULL), 0);
 	rescan(scratch, "one", &scan);
-	assert_ptr_not_equal(scan.tools[0], old);
+	assert_ptr_not_equal(tool_at(&scan, 0), old);
 	assert_reads(old, "one");
-	assert_reads(scan.tools[0], "two");
+	assert_reads(tool_at(&scan, 0), "two");
 	source_scan_release(&scan);
 	assert_int_equal(umount(one), 0);
 }
@@ -640,20 +664,20 @@ static void t17_our_own_mount_over_a_source_changes_nothing(void **state)
 	write_owned(scratch, "mnt/a", "old");
 	wait_until_settled();
 	auto_free char *path = xasprintf("%s/mnt", scratch->path);
-	struct source_scan scan = { .tools = NULL };
+	struct source_scan scan = { .root = NULL };
 	rescan(scratch, "mnt", &scan);
-	auto_tool struct tool *old = tool_ref(scan.tools[0]);
+	auto_tool struct tool *old = tool_ref(tool_at(&scan, 0));
 	auto_close int lower = openat(scratch->fd, "mnt", O_PATH | O_CLOEXEC);
 	auto_close int fuse = mount_unserved(path);
 	rescan(scratch, "mnt", &scan);
 	assert_int_equal(scan.faults.count, 0);
-	assert_ptr_equal(scan.tools[0], old);
+	assert_ptr_equal(tool_at(&scan, 0), old);
 	assert_reads(old, "old");
 	struct scratch below = { .fd = lower };
 	write_owned(&below, "a", "edited");
 	rescan(scratch, "mnt", &scan);
-	assert_ptr_not_equal(scan.tools[0], old);
-	assert_reads(scan.tools[0], "edited");
+	assert_ptr_not_equal(tool_at(&scan, 0), old);
+	assert_reads(tool_at(&scan, 0), "edited");
 	source_scan_release(&scan);
 	/* Without a look from before there is nothing but the mount. */
 	rescan(scratch, "mnt", &scan);
