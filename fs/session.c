@@ -83,6 +83,7 @@ struct session *session_new(struct loop *loop, int fuse_fd, const struct fuse_lo
 	struct session *session = xcalloc(1, sizeof(*session));
 	*session = (struct session){ .fd = fuse_fd, .on_end = on_end, .arg = arg };
 	session->fuse = fuse_session_new(&args, ops, sizeof(*ops), arg);
+	fuse_opt_free_args(&args); /* parsing made a copy of it */
 	if (!session->fuse)
 		fail_set(why, -EIO, "libfuse makes no session");
 	else
