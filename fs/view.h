@@ -15,10 +15,9 @@ struct server;
 struct node;
 
 struct views {
-	struct map bytes;  /* ino -> reference to struct bytes */
-	struct map sizes;  /* ino -> size + 1, as a pointer's value */
-	size_t held;       /* bytes in there */
-	uint64_t stats_ms; /* when the statistics were made last */
+	struct map by_node; /* owned struct view */
+	size_t held;        /* bytes in there */
+	uint64_t stats_ms;  /* when the statistics were made last */
 };
 
 /* Forgets and frees all texts: the snapshot has changed, or the server ends. */
