@@ -76,7 +76,7 @@ def test_r8_further_files_do_no_harm(m):
 
 def test_r6_r97_a_directory_that_misses_a_file_is_skipped(new_mount):
     mount = new_mount(tools=(BROKEN,))
-    assert names(mount) == ["good"]
+    assert names(mount) == ["good", "not_utf8"], "bytes that are no UTF-8 are shown as U+FFFD"
     assert mount.say("good") == "never"
 
 
@@ -85,7 +85,7 @@ def test_a5_broken_tools_are_reported_with_their_place(new_mount):
     errors = mount.text(".pegfs/errors")
     for name in ("no_tool_md", "no_entry", "no_name", "no_description", "no_front_matter",
                  "unclosed", "bad_yaml", "duplicate_key", "alias", "path_name", "slash_name",
-                 "hidden_name", "reserved_name", "map_name"):
+                 "hidden_name", "reserved_name", "map_name", "not_utf8"):
         assert f"/{name}" in errors, f"{name} is not in:\n{errors}"
     lines = [line for line in errors.splitlines() if "/duplicate_key/TOOL.md:" in line]
     assert any(":4:" in line for line in lines), lines
