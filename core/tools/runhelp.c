@@ -52,16 +52,27 @@ static void put_value_name(struct buf *out, const struct input *input)
 	}
 }
 
+/* A flag where true is the default is given to deny it; where it is needed, either is. */
+static void put_flag(struct buf *out, const struct input *input)
+{
+	bool is_true = input->default_value && json_is_true(input->default_value);
+	put_name(out, is_true ? "--no-" : "--", input->name);
+	if (!option_is_needed(input))
+		return;
+	buf_putc(out, '|');
+	put_name(out, "--no-", input->name);
+}
+
 /* One input on a usage line: "--name STRING", "[--limit NUMBER]", "--wait|--no-wait". */
 static void put_usage_of(struct buf *out, const struct input *input)
 {
 	bool needed = option_is_needed(input);
 	buf_puts(out, needed ? "" : "[");
-	put_name(out, "--", input->name);
-	put_value_name(out, input);
-	if (needed && input->type == INPUT_BOOLEAN) {
-		buf_putc(out, '|');
-		put_name(out, "--no-", input->name);
+	if (input->type == INPUT_BOOLEAN) {
+		put_flag(out, input);
+	} else {
+		put_name(out, "--", input->name);
+		put_value_name(out, input);
 	}
 	buf_puts(out, needed ? "" : "]");
 }
@@ -173,9 +184,11 @@ static void put_ours(struct buf *out, const struct tool *tool)
 static void put_rules(struct buf *out, const struct tool *tool)
 {
 	const struct input *input = option_positional(tool);
-	buf_puts(out,
-		"\nA value is taken as it comes: --name VALUE or --name=VALUE. In names - and _ are the "
-		"same.\n");
+	if (tool->input_count > 0)
+		buf_puts(out,
+			"\nA value is taken as it comes: --name VALUE or --name=VALUE. In names - and _ "
+			"are the same.");
+	buf_putc(out, '\n');
 	if (input) {
 		buf_puts(out, "A word without a name before it is the value of ");
 		put_name(out, "--", input->name);
