@@ -9,7 +9,7 @@ import { gzipSync } from 'node:zlib';
 import { contractTests } from './fixtures/contract.mjs';
 import { caller, loadTool, makeTempDir, withEnv, withFastTimers } from './fixtures/harness.mjs';
 import { noSearx, startSearx } from './fixtures/searx.mjs';
-import { freePort, listener, startServer } from './fixtures/standin.mjs';
+import { freePort, listener, startServer, withFastWaits } from './fixtures/standin.mjs';
 
 const DIR = 'seed/tools/web_search';
 const tmp = makeTempDir();
@@ -107,7 +107,7 @@ test('R112 an address with a path, with or without a slash, and with a password'
   await at(withLogin, () => tool.ok({ query: 'x', max_results: 1 }));
   assert.equal(standin.requests.at(-1).headers.authorization, `Basic ${Buffer.from('ann:s ecret-pass').toString('base64')}`);
   reply = () => ({ status: 500, body: 'user ann:s ecret-pass, s%20ecret-pass' });
-  const text = await at(withLogin, () => withFastTimers(100, () => tool.err({ query: 'x' })));
+  const text = await at(withLogin, () => withFastWaits(100, () => tool.err({ query: 'x' })));
   assert.doesNotMatch(text, /ecret/);
   assert.match(text, /failed with status 500: user ann:\*\*\*, \*\*\*\. Try again later\.$/);
 });
@@ -177,18 +177,18 @@ test('R112 the limiter: waits as asked, and gives up with the time to wait', asy
   assert.match(await err({ query: 'x' }), /^The limiter of .* Try again in 300 seconds/);
   assert.equal(standin.requests.length - before, 1);
   reply = () => ({ status: 429, body: 'Too Many Requests' });
-  await withFastTimers(100, () => err({ query: 'x' }));
+  await withFastWaits(100, () => err({ query: 'x' }));
   assert.equal(standin.requests.length - before, 5);
 });
 
 test('R54 servers that hang up, cannot be reached, send too much or lead elsewhere', async () => {
   let breaks = 2;
   reply = () => (breaks-- > 0 ? { ...page([result(0)]), hangUp: breaks ? 'now' : 'midway' } : page([result(0)]));
-  assert.equal(urlsIn(await withFastTimers(100, () => ok({ query: 'x', max_results: 1 }))).length, 1);
+  assert.equal(urlsIn(await withFastWaits(100, () => ok({ query: 'x', max_results: 1 }))).length, 1);
   const nobody = await freePort();
-  const refused = await at(`http://127.0.0.1:${nobody}/`, () => withFastTimers(100, () => tool.err({ query: 'x' })));
+  const refused = await at(`http://127.0.0.1:${nobody}/`, () => withFastWaits(100, () => tool.err({ query: 'x' })));
   assert.equal(refused, `Cannot reach 127.0.0.1:${nobody} (ECONNREFUSED).`);
-  assert.match(await at('http://nowhere.invalid/', () => withFastTimers(100, () => tool.err({ query: 'x' }))), /^Cannot reach nowhere\.invalid \((ENOTFOUND|EAI_AGAIN)\)\.$/);
+  assert.match(await at('http://nowhere.invalid/', () => withFastWaits(100, () => tool.err({ query: 'x' }))), /^Cannot reach nowhere\.invalid \((ENOTFOUND|EAI_AGAIN)\)\.$/);
   reply = () => ({ body: gzipSync(Buffer.alloc(40 * 1024 * 1024, ' ')), headers: { 'content-encoding': 'gzip' } });
   assert.match(await err({ query: 'x' }), /is larger than 16 MiB/);
   const other = await startServer(() => page([result(0)]));

@@ -202,6 +202,13 @@ async function guarded(session: Session, work: () => Promise<ToolResult>): Promi
   }
 }
 
+/** A text parameter of at most `max` characters; undefined if it is not given or blank. */
+function asShortText(name: string, value: unknown, max: number): string | undefined {
+  const text = asText(name, value)?.trim();
+  if (text !== undefined && text.length > max) throw new Problem(`${name} is longer than ${max} characters.`);
+  return text || undefined;
+}
+
 function parseUrl(text: string, base?: URL): URL | undefined {
   try {
     return new URL(text, base);
@@ -429,12 +436,6 @@ type Request = {
   json: boolean;
   outputPath?: string;
 };
-
-function asShortText(name: string, value: unknown, max: number): string | undefined {
-  const text = asText(name, value)?.trim();
-  if (text !== undefined && text.length > max) throw new Problem(`${name} is longer than ${max} characters.`);
-  return text;
-}
 
 /** `a, b,,c` as `a,b,c`. */
 function asNames(name: string, value: unknown): string | undefined {
