@@ -9,6 +9,7 @@
 #include <yaml.h>
 
 #include "core/cmd/cmd_check.h"
+#include "core/cmd/cmd_new.h"
 #include "core/cmd/cmd_sync.h"
 #include "core/cmd/cmd_tools.h"
 
@@ -17,6 +18,7 @@ const struct command core_commands[] = {
 	{ "schema", "the JSON Schema of a tool's inputs", cmd_schema },
 	{ "prompt", "what an agent reads about tools", cmd_prompt },
 	{ "errors", "what is wrong with tools", cmd_errors },
+	{ "new", "make a tool to begin with", cmd_new },
 	{ "check", "look for mistakes in tools", cmd_check },
 	{ "sync", "copy tools from a seed, by version", cmd_sync },
 	{ NULL, NULL, NULL },

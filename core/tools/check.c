@@ -164,21 +164,7 @@ static void tell_faults(const struct source_scan *scan, struct faults *faults)
 	overlay_release(&overlay);
 }
 
-static void check_source(struct checker *checker, const char *path)
-{
-	struct source_scan scan;
-	source_scan(path, NULL, NULL, &scan);
-	checker->root = scan.root;
-	tell_faults(&scan, &checker->report->faults);
-	for (size_t i = 0; i < scan.count; i++)
-		check_tool(checker, scan.candidates[i]);
-	if (scan.count == 0 && scan.faults.count == 0)
-		add(checker->report, path, FAULT_ERROR, "no-tools",
-			"there is no tool here; name a tool's directory, or one that holds tools");
-	source_scan_release(&scan);
-}
-
-/* Names what was found below root/name as below path: "../ocr/TOOL.md" is "./TOOL.md". */
+/* Names what was found below dir as the caller names it: path/TOOL.md. */
 static void rename_files(struct faults *faults, size_t first, const char *dir, const char *path)
 {
 	size_t len = strlen(dir);
@@ -191,6 +177,29 @@ static void rename_files(struct faults *faults, size_t first, const char *dir, c
 			is_here ? xstrdup(file + len + 1) : xasprintf("%s%s", path, file + len);
 		free(file);
 	}
+}
+
+static void check_source(struct checker *checker, const char *path)
+{
+	auto_free char *real = realpath(path, NULL);
+	struct check_report *report = checker->report;
+	size_t first = report->faults.count;
+	if (!real) {
+		add(report, path, FAULT_ERROR, "missing-source", "cannot be read: %s",
+			strerror(errno));
+		return;
+	}
+	struct source_scan scan;
+	source_scan(real, NULL, NULL, &scan);
+	checker->root = scan.root;
+	tell_faults(&scan, &report->faults);
+	for (size_t i = 0; i < scan.count; i++)
+		check_tool(checker, scan.candidates[i]);
+	if (scan.count == 0 && scan.faults.count == 0)
+		add(report, real, FAULT_ERROR, "no-tools",
+			"there is no tool here; name a tool's directory, or one that holds tools");
+	source_scan_release(&scan);
+	rename_files(&report->faults, first, real, path);
 }
 
 static void check_single(struct checker *checker, const char *path)

@@ -33,8 +33,7 @@ static const struct yaml_node *field(const struct doc *doc, const char *key)
 
 /* ---- name and version */
 
-/* ^[a-z][a-z0-9]*(_[a-z0-9]+)*$ (R15) */
-static bool is_snake_case(const char *name)
+bool checkdoc_is_snake_case(const char *name)
 {
 	if (!islower((unsigned char)*name))
 		return false;
@@ -50,7 +49,7 @@ static bool is_snake_case(const char *name)
 static void check_name(const struct doc *doc, const char *dir_name)
 {
 	const char *name = doc->tool->name;
-	if (!is_snake_case(name))
+	if (!checkdoc_is_snake_case(name))
 		warn(doc, field(doc, "name"), "name-not-snake-case",
 			"the name '%s' is not in snake_case; use small letters, digits and single "
 			"'_', a letter first",

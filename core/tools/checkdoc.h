@@ -20,4 +20,7 @@
 void checkdoc_run(const struct tool *tool, const char *bytes, size_t len, const char *dir_name,
 	bool has_secrets, struct faults *faults);
 
+/* ^[a-z][a-z0-9]*(_[a-z0-9]+)*$ (R15) */
+bool checkdoc_is_snake_case(const char *name);
+
 #endif
