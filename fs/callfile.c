@@ -10,10 +10,10 @@
  * Every error but EBUSY sticks to the handle: programs write the same bytes again after an error
  * (H2), and must not run the tool again.
  *
- * A request that is held ("parked") has one owner, a struct parked; it is answered once and gone
- * with that. FUSE tells of a signal to its caller once; from then on the verdict is asked for again
- * and again until there is an answer (H5). The callback of libfuse only takes a note: it runs with
- * a lock of the request held (H17).
+ * A request that is held is parked (parked.h); once there was a signal to its caller, the verdict is
+ * asked for again and again until there is an answer (H5).
+ *
+ * A tool's `run` writes its words instead of JSON and reads its own kind of answer (arguments.h).
  */
 #include "fs/callfile.h"
 
@@ -25,9 +25,11 @@
 
 #include "core/base/bytes.h"
 #include "core/base/xalloc.h"
-#include "core/running/verdict.h"
+#include "core/tools/arguments.h"
 #include "core/tools/document.h"
+#include "fs/answer.h"
 #include "fs/options.h"
+#include "fs/parked.h"
 #include "fs/server.h"
 #include "fs/session.h"
 
@@ -35,16 +37,6 @@
 #define FAR_OFFSET (UINT64_C(1) << 30) /* beyond any position in a call file: H7 */
 
 enum phase { PHASE_GATHER, PHASE_RUN, PHASE_DONE };
-
-struct parked {
-	fuse_req_t req;
-	struct callfile *file; /* borrowed: it holds this */
-	pid_t tid;             /* of the caller, which is blocked in this request */
-	size_t size;
-	off_t offset;
-	bool interrupted; /* a signal came: look at the caller */
-	struct parked *next;
-};
 
 struct callfile {
 	struct server *server; /* borrowed */
@@ -59,9 +51,10 @@ struct callfile {
 	enum phase phase;
 	int sticky; /* a positive errno; 0: none */
 	struct document document;
-	size_t last_write_at; /* in document.bytes: what the last write added */
-	uint64_t seq;         /* of the call, in PHASE_RUN */
-	uint64_t refused_seq; /* of what a flush left, in PHASE_GATHER; 0: nothing */
+	struct arguments *run; /* owned; what `run` was given; NULL: the request is JSON */
+	size_t last_write_at;  /* in document.bytes: what the last write added */
+	uint64_t seq;          /* of the call, in PHASE_RUN */
+	uint64_t refused_seq;  /* of what a flush left, in PHASE_GATHER; 0: nothing */
 
 	struct parked *write; /* held; NULL: none */
 	struct parked *reads; /* held, newest first */
@@ -95,41 +88,12 @@ struct callfile *callfile_new(struct server *server, struct tool *tool, uint64_t
 	return file;
 }
 
-/* ---- parked requests */
-
 static void look_at_callers(void *arg);
-
-/* Runs in libfuse's hands: note it, and act from the loop. */
-static void on_interrupt(fuse_req_t req, void *data)
-{
-	(void)req;
-	struct parked *parked = data;
-	parked->interrupted = true;
-	loop_arm_timer(parked->file->server->loop, &parked->file->look_timer, 0, look_at_callers,
-		parked->file);
-}
 
 static struct parked *park(struct callfile *file, fuse_req_t req, size_t size, off_t offset)
 {
-	struct parked *parked = xcalloc(1, sizeof(*parked));
-	*parked = (struct parked){ .req = req,
-		.file = file,
-		.tid = fuse_req_ctx(req)->pid,
-		.size = size,
-		.offset = offset };
-	fuse_req_interrupt_func(req, on_interrupt, parked);
-	return parked;
-}
-
-/* The request is the caller's to answer; its owner is gone. */
-static fuse_req_t unpark(struct parked **slot)
-{
-	struct parked *parked = *slot;
-	fuse_req_t req = parked->req;
-	*slot = parked->next;
-	fuse_req_interrupt_func(req, NULL, NULL);
-	free(parked);
-	return req;
+	return parked_new(
+		req, size, offset, file->server->loop, &file->look_timer, look_at_callers, file);
 }
 
 static void accept_write(struct callfile *file, fuse_req_t req, size_t size)
@@ -157,28 +121,22 @@ static void let_write_go(struct callfile *file, enum verdict verdict)
 		file->detached = true;
 		file->reattach_at = file->last_write_at;
 	}
-	fuse_reply_err(unpark(&file->write), EINTR);
-}
-
-/* What the signal to a parked caller means by now. */
-static enum verdict judge(const struct parked *parked)
-{
-	return parked->interrupted ? verdict_load(parked->tid) : VERDICT_NONE;
+	fuse_reply_err(parked_take(&file->write), EINTR);
 }
 
 static void look_at_callers(void *arg)
 {
 	struct callfile *file = arg;
 	bool again = false;
-	enum verdict verdict = file->write ? judge(file->write) : VERDICT_NONE;
+	enum verdict verdict = file->write ? parked_judge(file->write) : VERDICT_NONE;
 	if (verdict != VERDICT_NONE)
 		let_write_go(file, verdict);
 	else if (file->write)
 		again = file->write->interrupted;
 	struct parked **slot = &file->reads;
 	while (*slot) {
-		if (judge(*slot) != VERDICT_NONE) {
-			fuse_reply_err(unpark(slot), EINTR);
+		if (parked_judge(*slot) != VERDICT_NONE) {
+			fuse_reply_err(parked_take(slot), EINTR);
 			continue;
 		}
 		again |= (*slot)->interrupted;
@@ -218,12 +176,12 @@ static void answer_waiting(struct callfile *file)
 	if (file->write) {
 		size_t size = file->write->size;
 		file->sticky = file->outcome;
-		answer_write(unpark(&file->write), file->outcome, size);
+		answer_write(parked_take(&file->write), file->outcome, size);
 	}
 	while (file->reads) {
 		size_t size = file->reads->size;
 		off_t offset = file->reads->offset;
-		answer_read(file, unpark(&file->reads), size, offset);
+		answer_read(file, parked_take(&file->reads), size, offset);
 	}
 	if (file->poll) {
 		fuse_lowlevel_notify_poll(file->poll);
@@ -232,19 +190,13 @@ static void answer_waiting(struct callfile *file)
 	}
 }
 
-static void load_result(struct callfile *file, const struct call *call)
-{
-	struct fail why = FAIL_INIT;
-	if (file->readable && call)
-		file->result = calls_load(file->server->calls, call, CALL_PART_RESULT_JSON, &why);
-}
-
 static void on_call_end(void *arg, const struct call *call)
 {
 	struct callfile *file = arg;
 	file->phase = PHASE_DONE;
 	file->outcome = -call_outcome(call);
-	load_result(file, call);
+	if (file->readable)
+		file->result = answer_of_call(file->server->calls, call, file->run);
 	/* Its bytes are needed once more where its writer was let go and may come again. */
 	if (!file->detached)
 		document_reset(&file->document);
@@ -254,14 +206,26 @@ static void on_call_end(void *arg, const struct call *call)
 
 /* ---- writing */
 
-/* Nothing runs: the reason is in result.*, and the error sticks. */
-static int fail_document(struct callfile *file, uint64_t seq, const struct fail *why)
+static void free_run(struct callfile *file)
 {
+	if (file->run)
+		arguments_release(file->run);
+	free(file->run);
+	file->run = NULL;
+}
+
+/* Nothing runs: the reason is in result.*, and the error sticks. */
+static void refuse_write(
+	struct callfile *file, fuse_req_t req, uint64_t seq, const struct fail *why)
+{
+	const struct calls *calls = file->server->calls;
 	file->sticky = -why->code;
 	file->phase = PHASE_DONE;
-	load_result(file, calls_get(file->server->calls, seq));
+	if (file->readable)
+		file->result =
+			answer_of_refusal(calls, calls_get(calls, seq), file->tool, file->run, why);
 	document_reset(&file->document);
-	return file->sticky;
+	fuse_reply_err(req, file->sticky);
 }
 
 /*
@@ -295,17 +259,27 @@ static void stretch_size(struct callfile *file)
 		&byte, (enum fuse_buf_copy_flags)0);
 }
 
+/* What `run` has handed over becomes a request, or a request for help. 0, 1 for help, or *why. */
+static int read_run(struct callfile *file, struct fail *why)
+{
+	file->run = xcalloc(1, sizeof(*file->run));
+	int result = arguments_read(
+		file->run, file->tool, &file->document, file->server->options->request_max, why);
+	return result == 0 && file->run->help ? 1 : result;
+}
+
 static void start_call(struct callfile *file, fuse_req_t req, size_t size)
 {
 	struct fail why = FAIL_INIT;
 	uint64_t seq = 0;
+	const struct buf *document = file->run ? &file->run->request : &file->document.bytes;
 	const struct call_order order = { .tool = file->tool,
 		.caller = &file->caller,
 		.reserved = file->reserved,
-		.document = file->document.bytes.data,
-		.len = file->document.bytes.len };
+		.document = document->data,
+		.len = document->len };
 	if (calls_start(file->server->calls, &order, on_call_end, file, &seq, &why) < 0) {
-		fuse_reply_err(req, fail_document(file, seq, &why));
+		refuse_write(file, req, seq, &why);
 		return;
 	}
 	file->seq = seq;
@@ -320,23 +294,45 @@ static void start_call(struct callfile *file, fuse_req_t req, size_t size)
 	accept_write(file, req, size);
 }
 
+static void refuse_document(struct callfile *file, fuse_req_t req, const struct fail *why)
+{
+	if (file->document.kind == DOCUMENT_RUN && !file->run) {
+		file->run = xcalloc(1, sizeof(*file->run));
+		arguments_init(file->run, file->tool);
+	}
+	uint64_t seq =
+		calls_refuse(file->server->calls, file->tool, &file->caller, file->reserved, why);
+	refuse_write(file, req, seq, why);
+}
+
+static void show_help(struct callfile *file, fuse_req_t req, size_t size)
+{
+	file->phase = PHASE_DONE;
+	file->result = answer_of_help(file->tool, file->run);
+	document_reset(&file->document);
+	accept_write(file, req, size);
+}
+
 static void write_gather(struct callfile *file, fuse_req_t req, const char *bytes, size_t size)
 {
 	struct fail why = FAIL_INIT;
+	int help = 0;
 	file->last_write_at = file->document.bytes.len;
 	if (file->refused_seq)
 		calls_forget(file->server->calls, file->refused_seq);
 	file->refused_seq = 0;
-	if (load_caller(file, fuse_req_ctx(req), &why) < 0 ||
-		document_add(&file->document, bytes, size, &why) < 0) {
-		uint64_t seq = calls_refuse(
-			file->server->calls, file->tool, &file->caller, file->reserved, &why);
-		fuse_reply_err(req, fail_document(file, seq, &why));
-	} else if (file->document.state == DOCUMENT_COMPLETE) {
+	if (load_caller(file, fuse_req_ctx(req), &why) == 0 &&
+		document_add(&file->document, bytes, size, &why) == 0 &&
+		file->document.state == DOCUMENT_COMPLETE && file->document.kind == DOCUMENT_RUN)
+		help = read_run(file, &why);
+	if (why.code)
+		refuse_document(file, req, &why);
+	else if (help)
+		show_help(file, req, size);
+	else if (file->document.state == DOCUMENT_COMPLETE)
 		start_call(file, req, size);
-	} else {
+	else
 		accept_write(file, req, size);
-	}
 }
 
 /* The writer was let go for a signal and writes the same bytes again, perhaps in pieces. 4.4, 3. */
@@ -390,6 +386,7 @@ static void write_done(struct callfile *file, fuse_req_t req, const char *bytes,
 		file->result_read = false;
 		bytes_unref(file->result);
 		file->result = NULL;
+		free_run(file);
 		write_gather(file, req, bytes, size);
 	}
 }
@@ -451,8 +448,8 @@ static uint64_t refuse_partial(struct callfile *file)
 {
 	struct fail why = FAIL_INIT;
 	fail_set(&why, -EINVAL,
-		"the request ends in the middle: %zu bytes came, and the JSON object is not closed; "
-		"nothing was run",
+		"the request ends in the middle: %zu bytes came, and more was to follow; nothing was "
+		"run",
 		file->document.bytes.len);
 	return calls_refuse(file->server->calls, file->tool, &file->caller, file->reserved, &why);
 }
@@ -463,7 +460,9 @@ static uint64_t refuse_partial(struct callfile *file)
  */
 void callfile_flush(struct callfile *file, fuse_req_t req)
 {
-	bool partial = file->phase == PHASE_GATHER && file->document.state == DOCUMENT_OPEN;
+	/* `run` has more than one process write, and each closes the file that it has inherited. */
+	bool partial = file->phase == PHASE_GATHER && file->document.state == DOCUMENT_OPEN &&
+		       file->document.kind == DOCUMENT_JSON;
 	if (partial && !file->reserved && !file->refused_seq)
 		file->refused_seq = refuse_partial(file);
 	fuse_reply_err(req, partial ? EINVAL : 0);
@@ -504,13 +503,14 @@ void callfile_free(struct callfile *file)
 		refuse_partial(file);
 	/* Only a mount that ends leaves anything parked. */
 	if (file->write)
-		fuse_reply_err(unpark(&file->write), EIO);
+		fuse_reply_err(parked_take(&file->write), EIO);
 	while (file->reads)
-		fuse_reply_err(unpark(&file->reads), EIO);
+		fuse_reply_err(parked_take(&file->reads), EIO);
 	if (file->poll)
 		fuse_pollhandle_destroy(file->poll);
 	loop_cancel_timer(&file->look_timer);
 	document_release(&file->document);
+	free_run(file);
 	bytes_unref(file->result);
 	tool_unref(file->tool);
 	free(file);

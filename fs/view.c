@@ -9,6 +9,7 @@
 #include "core/base/auto.h"
 #include "core/base/xalloc.h"
 #include "core/tools/prompt.h"
+#include "core/tools/runscript.h"
 #include "core/tools/schema.h"
 #include "fs/options.h"
 #include "fs/server.h"
@@ -258,4 +259,11 @@ int view_prompt(const struct server *server, const struct tool *tool, struct buf
 int view_usage(const struct server *server, const struct tool *tool, struct buf *out)
 {
 	return prompt_usage(tool, server->options->shown_at, out);
+}
+
+int view_run(const struct server *server, const struct tool *tool, struct buf *out)
+{
+	(void)server;
+	(void)tool;
+	return buf_append(out, runscript_text, runscript_len);
 }

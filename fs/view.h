@@ -51,6 +51,7 @@ int view_config(const struct server *server, const struct tool *tool, struct buf
 int view_typebox(const struct server *server, const struct tool *tool, struct buf *out);
 int view_schema(const struct server *server, const struct tool *tool, struct buf *out);
 int view_prompt(const struct server *server, const struct tool *tool, struct buf *out);
+int view_run(const struct server *server, const struct tool *tool, struct buf *out);
 int view_usage(const struct server *server, const struct tool *tool, struct buf *out);
 
 #endif
