@@ -29,7 +29,7 @@ const char runscript_text[] =
 	"\n"
 	"exec 3<>\"$call\" || exit 2\n"
 	"{\n"
-	"\tprintf 'run\\0%s\\0%s\\0' \"$#$text\" \"$self\"\n"
+	"\tprintf 'run\\0%s\\0%s\\0' \"${#}$text\" \"$self\"\n"
 	"\t[ \"$#\" -eq 0 ] || printf '%s\\0' \"$@\"\n"
 	"\tif [ -n \"$text\" ]; then\n"
 	"\t\tif cat; then end=\"end\"; else end=\"cut\"; fi\n"
@@ -37,7 +37,7 @@ const char runscript_text[] =
 	"\tfi\n"
 	"} >&3 2>/dev/null\n"
 	"\n"
-	"if ! read -r status stream notes <&3; then\n"
+	"if ! read -r code stream notes <&3; then\n"
 	"\techo \"$self: no answer came; see ${self%/*}/result.txt\" >&2\n"
 	"\texit 1\n"
 	"fi\n"
@@ -46,9 +46,9 @@ const char runscript_text[] =
 	"\tprintf '%s\\n' \"$note\" >&2\n"
 	"\tnotes=$((notes - 1))\n"
 	"done\n"
-	"[ \"$status\" -ne 0 ] || exec cat <&3\n"
+	"[ \"$code\" -ne 0 ] || exec cat <&3\n"
 	"cat <&3 >&\"$stream\"\n"
-	"exit \"$status\"\n";
+	"exit \"$code\"\n";
 /* clang-format on */
 
 const size_t runscript_len = sizeof(runscript_text) - 1;
