@@ -176,12 +176,12 @@ static void on_timer(void *arg)
 
 static void arm(struct job *job, unsigned delay_ms)
 {
-	loop_arm_timer(job->pool->executor->loop, &job->timer, delay_ms, on_timer, job);
+	loop_arm_timer(job->executor->loop, &job->timer, delay_ms, on_timer, job);
 }
 
 static void start(struct job *job)
 {
-	struct executor *executor = job->pool->executor;
+	struct executor *executor = job->executor;
 	executor->running++;
 	executor_share(executor, job->pool->who.uid)->running++;
 	unsigned timeout_ms = job->timeout_ms ? job->timeout_ms : executor->config.timeout_ms;
@@ -199,7 +199,7 @@ static void start(struct job *job)
 /* Its host and the job part ways. */
 static void leave_host(struct job *job)
 {
-	struct executor *executor = job->pool->executor;
+	struct executor *executor = job->executor;
 	if (!job->worker)
 		return;
 	job->worker->job = NULL;
@@ -210,7 +210,7 @@ static void leave_host(struct job *job)
 
 static void requeue(struct job *job)
 {
-	struct executor *executor = job->pool->executor;
+	struct executor *executor = job->executor;
 	loop_cancel_timer(&job->timer);
 	leave_host(job);
 	schedule_push(job, true);
@@ -250,7 +250,7 @@ static void set_stopped(struct job *job, enum job_state from)
 
 static void end(struct job *job, enum job_state from)
 {
-	struct executor *executor = job->pool->executor;
+	struct executor *executor = job->executor;
 	loop_cancel_timer(&job->timer);
 	job_flush_output(job);
 	set_stopped(job, from);
@@ -272,7 +272,7 @@ void executor_post(struct job *job, enum job_event event)
 	enum job_state from = job->state;
 	struct job_step step = job_step(from, event);
 	job->state = step.next;
-	unsigned grace_ms = job->pool ? job->pool->executor->config.grace_ms : 0;
+	unsigned grace_ms = job->executor->config.grace_ms;
 	switch (step.action) {
 	case JOB_DO_NOTHING:
 		break;
@@ -328,6 +328,7 @@ struct job *executor_submit(struct executor *executor, const struct job_request 
 	struct job *job = job_new(request, events, arg, why);
 	if (!job)
 		return NULL;
+	job->executor = executor;
 	job->serial = executor->next_serial++;
 	job->pool = schedule_pool(executor, request->tool, request->who);
 	/* Before those that are not nested: it must not wait for a host behind them. */

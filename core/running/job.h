@@ -49,9 +49,10 @@ struct pool;
 struct worker;
 
 struct job {
-	struct pool *pool;     /* borrowed from the executor */
-	struct worker *worker; /* borrowed; NULL while it waits and once it is over */
-	struct job *next;      /* in the pool's queue, or among those that have ended */
+	struct executor *executor; /* borrowed */
+	struct pool *pool;         /* borrowed from the executor; NULL once it is over */
+	struct worker *worker;     /* borrowed; NULL while it waits and once it is over */
+	struct job *next;          /* in the pool's queue, or among those that have ended */
 	enum job_state state;
 	struct tool *tool;   /* a reference */
 	char *id;            /* owned */

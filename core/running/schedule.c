@@ -59,8 +59,8 @@ void schedule_push(struct job *job, bool at_front)
 		pool->last = &job->next;
 	}
 	pool->waiting++;
-	pool->executor->waiting++;
-	executor_share(pool->executor, pool->who.uid)->waiting++;
+	job->executor->waiting++;
+	executor_share(job->executor, pool->who.uid)->waiting++;
 }
 
 void schedule_remove(struct job *job)
@@ -74,8 +74,8 @@ void schedule_remove(struct job *job)
 		pool->last = at;
 	job->next = NULL;
 	pool->waiting--;
-	pool->executor->waiting--;
-	executor_share(pool->executor, pool->who.uid)->waiting--;
+	job->executor->waiting--;
+	executor_share(job->executor, pool->who.uid)->waiting--;
 }
 
 /* ---- a host for a job */

@@ -33,7 +33,13 @@
 #define ROUND_PAUSE_NS 1000000
 #define WATCH_MS 200
 
+struct pids {
+	pid_t *items; /* owned */
+	size_t count, capacity;
+};
+
 struct warden {
+	struct pids below; /* what list_all has found last */
 	pid_t host;
 	bool host_ended;
 	int host_status;
@@ -43,33 +49,58 @@ struct warden {
 	enum warden_limit limit; /* for which everything was ended */
 };
 
-struct pids {
-	pid_t *items;
-	size_t count, capacity;
-};
-
 static void add(struct pids *pids, pid_t pid)
 {
 	if (pids->count == pids->capacity) {
-		pids->capacity = pids->capacity ? pids->capacity * 2 : 64;
-		pids->items = realloc(pids->items, pids->capacity * sizeof(*pids->items));
-		if (!pids->items)
+		size_t capacity = pids->capacity ? pids->capacity * 2 : 64;
+		pid_t *items = realloc(pids->items, capacity * sizeof(*items));
+		if (!items)
 			abort();
+		pids->items = items;
+		pids->capacity = capacity;
 	}
 	pids->items[pids->count++] = pid;
 }
 
+/* Reads a small file, or as much of it as fits, as text. Whether there was anything. */
+static bool read_file(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t len = 0;
+	ssize_t got = 1;
+	while (fd >= 0 && got > 0 && len < size - 1) {
+		got = read(fd, text + len, size - 1 - len);
+		len += got > 0 ? (size_t)got : 0;
+	}
+	if (fd >= 0)
+		close(fd);
+	text[len] = '\0';
+	return len > 0;
+}
+
+/* The number at *at, and behind it; -1 where there is none. */
+static long take_number(const char **at)
+{
+	char *end;
+	errno = 0;
+	long number = strtol(*at, &end, 10);
+	if (end == *at || errno != 0 || number < 0)
+		return -1;
+	*at = end;
+	return number;
+}
+
 /* ---- who is below a process */
 
+/* What does not fit is found in a later round. A number counts only when its blank has come too. */
 static void add_children_of_thread(struct pids *pids, const char *path)
 {
-	FILE *file = fopen(path, "re");
-	if (!file)
-		return;
-	int pid;
-	while (fscanf(file, "%d", &pid) == 1)
-		add(pids, pid);
-	fclose(file);
+	static char text[64 * 1024];
+	const char *at = text;
+	long pid;
+	if (read_file(path, text, sizeof(text)))
+		while ((pid = take_number(&at)) > 0 && *at == ' ')
+			add(pids, (pid_t)pid);
 }
 
 /* Children belong to the thread that forked them. */
@@ -92,20 +123,18 @@ static void add_children(struct pids *pids, pid_t parent)
 }
 
 /* The state of a process ('Z': it has ended) and its parent; 0 where there is none. */
-static char read_stat(pid_t pid, int *parent)
+static char read_stat(pid_t pid, long *parent)
 {
 	char path[64], text[512];
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (fd >= 0)
-		close(fd);
-	if (got <= 0)
+	if (!read_file(path, text, sizeof(text)))
 		return 0;
-	text[got] = '\0';
 	const char *end = strrchr(text, ')'); /* the name before it may hold anything */
-	char state;
-	return end && sscanf(end + 1, " %c %d", &state, parent) == 2 ? state : (char)0;
+	if (!end || strlen(end) < 5)
+		return 0;
+	const char *at = end + 3;
+	*parent = take_number(&at);
+	return end[2];
 }
 
 /* Without CONFIG_PROC_CHILDREN: every process is asked for its parent. */
@@ -116,9 +145,10 @@ static void add_children_by_scan(struct pids *pids, pid_t parent)
 		return;
 	const struct dirent *entry;
 	while ((entry = readdir(proc))) {
-		int its_parent, pid = atoi(entry->d_name);
-		if (pid > 0 && read_stat(pid, &its_parent) && its_parent == parent)
-			add(pids, pid);
+		const char *at = entry->d_name;
+		long its_parent, pid = take_number(&at);
+		if (pid > 0 && read_stat((pid_t)pid, &its_parent) && its_parent == parent)
+			add(pids, (pid_t)pid);
 	}
 	closedir(proc);
 }
@@ -129,8 +159,9 @@ static bool has_children_files(void)
 }
 
 /* All below the warden, the host included; parents before their children. */
-static void list_all(struct pids *pids)
+static const struct pids *list_all(struct warden *warden)
 {
+	struct pids *pids = &warden->below;
 	bool quick = has_children_files();
 	pids->count = 0;
 	pid_t parent = getpid();
@@ -140,7 +171,7 @@ static void list_all(struct pids *pids)
 		else
 			add_children_by_scan(pids, parent);
 		if (at == pids->count)
-			break;
+			return pids;
 	}
 }
 
@@ -160,13 +191,11 @@ static bool reap(struct warden *warden)
 	return pid == 0;
 }
 
-static void signal_all(int signal)
+static void signal_all(struct warden *warden, int signal)
 {
-	struct pids pids = { .items = NULL };
-	list_all(&pids);
-	for (size_t i = 0; i < pids.count; i++)
-		kill(pids.items[i], signal);
-	free(pids.items);
+	const struct pids *pids = list_all(warden);
+	for (size_t i = 0; i < pids->count; i++)
+		kill(pids->items[i], signal);
 }
 
 static void pause_round(void)
@@ -180,29 +209,27 @@ static void pause_round(void)
  */
 static unsigned kill_all(struct warden *warden, bool host_too)
 {
-	struct pids pids = { .items = NULL };
 	unsigned killed = 0;
 	for (int round = 0; round < ROUNDS_MAX; round++) {
-		list_all(&pids);
-		size_t left = 0;
-		for (size_t i = 0; i < pids.count; i++) {
-			int parent;
-			char state = read_stat(pids.items[i], &parent);
-			bool spared = pids.items[i] == warden->host && !host_too;
+		const struct pids *pids = list_all(warden);
+		unsigned left = 0;
+		for (size_t i = 0; i < pids->count; i++) {
+			long parent;
+			char state = read_stat(pids->items[i], &parent);
+			bool spared = pids->items[i] == warden->host && !host_too;
 			/* What has ended waits for its parent to look at it, and is no harm. */
 			if (spared || state == 0 || state == 'Z')
 				continue;
-			kill(pids.items[i], SIGKILL);
+			kill(pids->items[i], SIGKILL);
 			left++;
 		}
 		if (left == 0)
 			break;
 		if (round == 0)
-			killed = (unsigned)left;
+			killed = left;
 		pause_round();
 		reap(warden);
 	}
-	free(pids.items);
 	return killed;
 }
 
@@ -225,30 +252,27 @@ static _Noreturn void end(struct warden *warden)
 /* Resident memory that is its own: what is shared with others would be counted many times. */
 static unsigned long memory_of(pid_t pid)
 {
-	char path[64];
+	char path[64], text[128];
 	snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
-	FILE *file = fopen(path, "re");
-	if (!file)
+	const char *at = text;
+	if (!read_file(path, text, sizeof(text)) || take_number(&at) < 0)
 		return 0;
-	unsigned long size, resident = 0, shared = 0;
-	if (fscanf(file, "%lu %lu %lu", &size, &resident, &shared) != 3 || shared > resident)
-		resident = shared = 0;
-	fclose(file);
-	return (resident - shared) * ((unsigned long)sysconf(_SC_PAGESIZE) / 1024);
+	long resident = take_number(&at), shared = take_number(&at);
+	if (shared < 0 || resident < shared)
+		return 0;
+	return (unsigned long)(resident - shared) * (unsigned long)sysconf(_SC_PAGESIZE) / 1024;
 }
 
 static void check_limits(struct warden *warden)
 {
-	struct pids pids = { .items = NULL };
-	list_all(&pids);
+	const struct pids *pids = list_all(warden);
 	unsigned long kib = 0;
-	for (size_t i = 0; i < pids.count && warden->memory_kib > 0; i++)
-		kib += memory_of(pids.items[i]);
-	if (warden->processes > 0 && pids.count > warden->processes)
+	for (size_t i = 0; i < pids->count && warden->memory_kib > 0; i++)
+		kib += memory_of(pids->items[i]);
+	if (warden->processes > 0 && pids->count > warden->processes)
 		warden->limit = WARDEN_OVER_PROCESSES;
 	else if (kib > warden->memory_kib)
 		warden->limit = WARDEN_OVER_MEMORY;
-	free(pids.items);
 	if (warden->limit != WARDEN_WITHIN)
 		end(warden);
 }
@@ -262,7 +286,7 @@ static void obey(struct warden *warden)
 	if (got != (ssize_t)sizeof(order))
 		end(warden); /* nobody is in charge any more */
 	if (order.type == WARDEN_SIGNAL && order.signal != SIGKILL) {
-		signal_all(order.signal);
+		signal_all(warden, order.signal);
 	} else if (order.type == WARDEN_SIGNAL) {
 		kill_all(warden, true);
 	} else if (order.type == WARDEN_WATCH) {
@@ -277,13 +301,18 @@ static void obey(struct warden *warden)
 
 int main(int argc, char **argv)
 {
-	if (argc != 4) {
+	long numbers[3] = { -1, -1, -1 };
+	for (int i = 1; i < argc && argc == 4; i++) {
+		const char *at = argv[i];
+		numbers[i - 1] = take_number(&at);
+	}
+	if (numbers[0] <= 0 || numbers[1] < 0 || numbers[2] < 0) {
 		fprintf(stderr, "warden: started by pegfs only\n");
 		return 2;
 	}
-	struct warden warden = { .host = atoi(argv[1]),
-		.memory_kib = strtoul(argv[2], NULL, 10),
-		.processes = strtoul(argv[3], NULL, 10) };
+	struct warden warden = { .host = (pid_t)numbers[0],
+		.memory_kib = (unsigned long)numbers[1],
+		.processes = (unsigned long)numbers[2] };
 	sigset_t signals;
 	sigfillset(&signals);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
