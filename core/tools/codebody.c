@@ -51,7 +51,8 @@ static bool is_harmless_call(const struct codecheck *check, size_t index)
 	static const char *const names[] = { "ok", "err", "String", "Number", "Boolean", "onUpdate",
 		"trim", "push", "join", "isArray", "isInteger", "isFinite", "toUpperCase",
 		"toLowerCase", "now", "if", "for", "while", "switch", "catch", "return", "function",
-		"typeof", "async", "includes", "log", "error", "Date", "Map", "Set", "stringify" };
+		"typeof", "async", "includes", "log", "error", "Date", "Map", "Set", "stringify",
+		"Error", "TypeError", "RangeError" };
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (codecheck_is(check, index, names[i]))
 			return true;
@@ -63,8 +64,10 @@ static bool is_risk(const struct codecheck *check, size_t index)
 	if (codecheck_is(check, index, "await"))
 		return true;
 	const struct jstoken *token = &check->tokens->items[index];
-	bool is_call = token->kind == JSTOKEN_WORD && codecheck_is(check, index + 1, "(");
-	return is_call && !is_harmless_call(check, index);
+	if (token->kind != JSTOKEN_WORD || !codecheck_is(check, index + 1, "("))
+		return false;
+	bool is_method = codecheck_is(check, check->tokens->items[index + 1].match + 1, "{");
+	return !is_method && !is_harmless_call(check, index);
 }
 
 /* The index of the last token of a function or class that is declared at index, else index. */
