@@ -152,7 +152,7 @@ static void r54_throw_is_found_where_nothing_catches_it(void **state)
 	assert_body("const o = { f() { throw 1 } };", "");
 	assert_body("iterator.throw(1)", "2:10:unguarded-execute");
 	assert_body("for await (const x of y) { throw 1 }",
-		"2:5:unguarded-execute 2:28:throw-in-execute");
+		"2:28:throw-in-execute 2:5:unguarded-execute");
 }
 
 static void r53_work_outside_of_any_try_is_found_once(void **state)
