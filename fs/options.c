@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,12 +14,17 @@
 #include "core/base/auto.h"
 #include "core/base/xalloc.h"
 #include "core/running/calls.h"
+#include "core/running/integrations.h"
 #include "fs/mount.h"
 
 #define REQUEST_MAX_DEFAULT ((size_t)64 * 1024 * 1024)
-#define TIMEOUT_DEFAULT_S 600
+#define TIMEOUT_MAX_S (UINT_MAX / 1000)
 
-typedef int set_option(struct mount_options *options, const char *value, struct fail *why);
+struct option_row;
+typedef int set_option(struct mount_options *options, const struct option_row *row,
+	const char *value, struct fail *why);
+
+enum number_type { NUMBER_UNSIGNED, NUMBER_SIZE, NUMBER_U64 };
 
 /* One row an option: its name (also behind -o), its value's name, what it does, what sets it. */
 struct option_row {
@@ -27,6 +33,10 @@ struct option_row {
 	const char *value;
 	const char *help;
 	set_option *set;
+	/* of set_number: where it goes, in units of `scale` of what is typed */
+	unsigned long long min, max, scale;
+	size_t offset;
+	enum number_type type;
 };
 
 static void replace(char **slot, const char *value)
@@ -35,120 +45,165 @@ static void replace(char **slot, const char *value)
 	*slot = xstrdup(value);
 }
 
-static int set_tools(struct mount_options *options, const char *value, struct fail *why)
+static int set_tools(struct mount_options *options, const struct option_row *row, const char *value,
+	struct fail *why)
 {
+	(void)row;
 	(void)why;
 	replace(&options->tools, value);
 	return 0;
 }
 
-static int set_at(struct mount_options *options, const char *value, struct fail *why)
+static int set_at(struct mount_options *options, const struct option_row *row, const char *value,
+	struct fail *why)
 {
+	(void)row;
 	if (*value != '/')
 		return fail_set(why, -EINVAL, "--at '%s' is no absolute path", value);
 	replace(&options->shown_at, value);
 	return 0;
 }
 
-static int set_lib_dir(struct mount_options *options, const char *value, struct fail *why)
+static int set_lib_dir(struct mount_options *options, const struct option_row *row,
+	const char *value, struct fail *why)
 {
+	(void)row;
 	(void)why;
 	replace(&options->lib_dir, value);
 	return 0;
 }
 
-static int set_foreground(struct mount_options *options, const char *value, struct fail *why)
+static int set_foreground(struct mount_options *options, const struct option_row *row,
+	const char *value, struct fail *why)
 {
+	(void)row;
 	(void)value;
 	(void)why;
 	options->foreground = true;
 	return 0;
 }
 
-static int parse_number(const char *name, const char *value, unsigned long long min,
-	unsigned long long max, unsigned long long *number, struct fail *why)
+static unsigned long long get_number(
+	const struct mount_options *options, const struct option_row *row)
+{
+	const void *field = (const char *)options + row->offset;
+	switch (row->type) {
+	case NUMBER_UNSIGNED:
+		return *(const unsigned *)field / row->scale;
+	case NUMBER_SIZE:
+		return *(const size_t *)field / row->scale;
+	case NUMBER_U64:
+		break;
+	}
+	return *(const uint64_t *)field / row->scale;
+}
+
+static int set_number(struct mount_options *options, const struct option_row *row,
+	const char *value, struct fail *why)
 {
 	char *end = NULL;
 	errno = 0;
-	*number = strtoull(value, &end, 10);
-	if (errno || end == value || *end || *value == '-' || *number < min || *number > max)
-		return fail_set(why, -EINVAL, "--%s '%s' is no number from %llu to %llu", name,
-			value, min, max);
+	unsigned long long number = strtoull(value, &end, 10);
+	if (errno || end == value || *end || *value == '-' || number < row->min ||
+		number > row->max)
+		return fail_set(why, -EINVAL, "--%s '%s' is no number from %llu to %llu", row->name,
+			value, row->min, row->max);
+	void *field = (char *)options + row->offset;
+	if (row->type == NUMBER_UNSIGNED)
+		*(unsigned *)field = (unsigned)(number * row->scale);
+	else if (row->type == NUMBER_SIZE)
+		*(size_t *)field = (size_t)(number * row->scale);
+	else
+		*(uint64_t *)field = number * row->scale;
 	return 0;
 }
 
-static int set_keep(struct mount_options *options, const char *value, struct fail *why)
+static int set_env(struct mount_options *options, const struct option_row *row, const char *value,
+	struct fail *why)
 {
-	unsigned long long number = 0;
-	int result = parse_number("keep", value, 1, 100000, &number, why);
-	options->keep = (unsigned)number;
-	return result;
+	(void)row;
+	return environment_put(&options->asked, value, why);
 }
 
-static int set_timeout(struct mount_options *options, const char *value, struct fail *why)
+static int set_env_file(struct mount_options *options, const struct option_row *row,
+	const char *value, struct fail *why)
 {
-	unsigned long long number = 0;
-	int result = parse_number("timeout", value, 1, UINT_MAX / 1000, &number, why);
-	options->timeout_ms = (unsigned)number * 1000;
-	return result;
+	(void)row;
+	return environment_load_file(&options->asked, value, why);
 }
 
-static int set_request_max(struct mount_options *options, const char *value, struct fail *why)
+static int set_integrations(struct mount_options *options, const struct option_row *row,
+	const char *value, struct fail *why)
 {
-	unsigned long long number = 0;
-	int result =
-		parse_number("request-max", value, 2, (unsigned long long)1 << 30, &number, why);
-	options->request_max = (size_t)number;
-	return result;
+	(void)row;
+	options->integrations = realpath(value, NULL);
+	return options->integrations ? 0 : fail_errno(why, "--integrations '%s'", value);
 }
 
-static int set_hosts_max(struct mount_options *options, const char *value, struct fail *why)
+static int set_log_level(struct mount_options *options, const struct option_row *row,
+	const char *value, struct fail *why)
 {
-	unsigned long long number = 0;
-	int result = parse_number("hosts", value, 1, 10000, &number, why);
-	options->hosts_max = (unsigned)number;
-	return result;
-}
-
-static int set_env(struct mount_options *options, const char *value, struct fail *why)
-{
-	return environment_put(&options->environment, value, why);
-}
-
-static int set_ready_fd(struct mount_options *options, const char *value, struct fail *why)
-{
-	unsigned long long number = 0;
-	int result = parse_number("ready-fd", value, 3, INT_MAX, &number, why);
-	options->ready_fd = (int)number;
-	return result;
-}
-
-static int set_log_level(struct mount_options *options, const char *value, struct fail *why)
-{
+	(void)row;
 	if (log_parse_level(value, &options->log_level) < 0)
 		return fail_set(why, -EINVAL,
 			"--log-level '%s' is none of error, warning, info, debug", value);
 	return 0;
 }
 
+#define MIB (1024 * 1024)
+#define NUMBER(type_, min_, max_, scale_, field_)                                                  \
+	set_number, min_, max_, scale_, offsetof(struct mount_options, field_), type_
+#define OTHER(set_) set_, 0, 0, 1, 0, NUMBER_UNSIGNED
+
+/* clang-format off: a table reads by its lines */
 static const struct option_row rows[] = {
 	{ "tools", 't', "DIR:DIR...",
 		"the tool directories; the last that has a tool of a name wins "
 		"(default: $PI_TOOLS_DIRS)",
-		set_tools },
-	{ "foreground", 'f', NULL, "stay in front, log to standard error", set_foreground },
-	{ "at", 0, "PATH", "where readers see the tree, if not at MOUNTPOINT", set_at },
-	{ "timeout", 0, "SECONDS", "longest time of a call (default: 600)", set_timeout },
-	{ "keep", 0, "NUMBER", "finished calls kept of each caller and tool (default: 64)",
-		set_keep },
-	{ "hosts", 0, "NUMBER", "tool host processes at once (default: 16)", set_hosts_max },
-	{ "request-max", 0, "BYTES", "largest request (default: 67108864)", set_request_max },
-	{ "env", 0, "NAME=VALUE", "sets a variable in the tools' environment; may be repeated",
-		set_env },
-	{ "lib-dir", 0, "DIR", "where the host scripts are", set_lib_dir },
-	{ "ready-fd", 0, "FD", "gets the line READY once the tree can be used", set_ready_fd },
-	{ "log-level", 0, "LEVEL", "error, warning, info or debug (default: info)", set_log_level },
+		OTHER(set_tools) },
+	{ "foreground", 'f', NULL, "stay in front, log to standard error", OTHER(set_foreground) },
+	{ "at", 0, "PATH", "where readers see the tree, if not at MOUNTPOINT", OTHER(set_at) },
+	{ "env", 0, "NAME=VALUE", "a variable for the tools; may be repeated", OTHER(set_env) },
+	{ "env-file", 0, "FILE", "the same, a line each", OTHER(set_env_file) },
+	{ "integrations", 0, "FILE", "JSON that becomes OFFICER_RESOURCES and what follows from it",
+		OTHER(set_integrations) },
+	{ "timeout", 0, "SECONDS", "longest time of a call",
+		NUMBER(NUMBER_UNSIGNED, 1, TIMEOUT_MAX_S, 1000, executor.timeout_ms) },
+	{ "memory", 0, "MIB", "of a host with all that it starts; 0: no limit",
+		NUMBER(NUMBER_U64, 0, 1 << 24, MIB, executor.memory_max) },
+	{ "processes", 0, "NUMBER", "of a host with all that it starts; 0: no limit",
+		NUMBER(NUMBER_UNSIGNED, 0, 1 << 22, 1, executor.processes_max) },
+	{ "files", 0, "NUMBER", "open files of one process of a tool",
+		NUMBER(NUMBER_UNSIGNED, 32, 1 << 20, 1, executor.files_max) },
+	{ "request-max", 0, "BYTES", "of one request",
+		NUMBER(NUMBER_SIZE, 2, 1 << 30, 1, request_max) },
+	{ "result-max", 0, "BYTES", "of one result",
+		NUMBER(NUMBER_SIZE, 1024, 1 << 28, 1, executor.result_max) },
+	{ "log-max", 0, "BYTES", "that are kept of what a call prints",
+		NUMBER(NUMBER_SIZE, 0, 1 << 28, 1, executor.output_max) },
+	{ "progress-max", 0, "BYTES", "that are kept of a call's progress",
+		NUMBER(NUMBER_SIZE, 0, 1 << 28, 1, executor.progress_max) },
+	{ "hosts", 0, "NUMBER", "tool host processes at once",
+		NUMBER(NUMBER_UNSIGNED, 1, 10000, 1, executor.hosts_max) },
+	{ "hosts-per-tool", 0, "NUMBER", "of one tool and caller",
+		NUMBER(NUMBER_UNSIGNED, 1, 10000, 1, executor.hosts_per_tool) },
+	{ "spares", 0, "NUMBER", "booted hosts that wait for a tool",
+		NUMBER(NUMBER_UNSIGNED, 1, 100, 1, executor.spares) },
+	{ "idle", 0, "SECONDS", "after which a warm host goes",
+		NUMBER(NUMBER_UNSIGNED, 1, TIMEOUT_MAX_S, 1000, executor.idle_ms) },
+	{ "queue", 0, "NUMBER", "calls that wait for a host, in all",
+		NUMBER(NUMBER_UNSIGNED, 1, 1 << 20, 1, executor.queue_max) },
+	{ "queue-per-user", 0, "NUMBER", "calls of one user that wait or run",
+		NUMBER(NUMBER_UNSIGNED, 1, 1 << 20, 1, executor.queue_per_uid) },
+	{ "keep", 0, "NUMBER", "finished calls kept of each caller and tool",
+		NUMBER(NUMBER_UNSIGNED, 1, 100000, 1, keep) },
+	{ "lib-dir", 0, "DIR", "where the host scripts are", OTHER(set_lib_dir) },
+	{ "ready-fd", 0, "FD", "gets the line READY once the tree can be used",
+		NUMBER(NUMBER_UNSIGNED, 3, INT_MAX, 1, ready_fd) },
+	{ "log-level", 0, "LEVEL", "error, warning, info or debug (default: info)",
+		OTHER(set_log_level) },
 };
+/* clang-format on */
 #define ROWS (sizeof(rows) / sizeof(*rows))
 
 /* What mount(8) hands on behind -o and what it means to the kernel; 0 where it means nothing. */
@@ -208,7 +263,7 @@ static int take_word(struct mount_options *options, const char *word, struct fai
 	for (size_t i = 0; i < ROWS; i++)
 		if (strlen(rows[i].name) == len && strncmp(rows[i].name, word, len) == 0 &&
 			(word[len] == '=') == (rows[i].value != NULL))
-			return rows[i].set(options, word + len + (word[len] == '='), why);
+			return rows[i].set(options, &rows[i], word + len + (word[len] == '='), why);
 	return fail_set(
 		why, -EINVAL, "-o: there is no option '%s'; see 'pegfs mount --help'", word);
 }
@@ -232,22 +287,34 @@ static int take_words(struct mount_options *options, const char *list, struct fa
 	}
 }
 
-static void help(void)
+/* A number with a default, which all have but the descriptor for READY. */
+static bool is_limit(const struct option_row *row)
+{
+	return row->set == set_number && row->offset != offsetof(struct mount_options, ready_fd);
+}
+
+static void help_row(const struct mount_options *defaults, const struct option_row *row)
+{
+	char head[64], more[64] = "";
+	snprintf(head, sizeof(head), "--%s%s%s", row->name, row->value ? " " : "",
+		row->value ? row->value : "");
+	if (is_limit(row))
+		snprintf(more, sizeof(more), " (default: %llu)", get_number(defaults, row));
+	if (row->letter)
+		printf("  -%c, %-22s %s%s\n", row->letter, head, row->help, more);
+	else
+		printf("      %-22s %s%s\n", head, row->help, more);
+}
+
+static void help(const struct mount_options *defaults)
 {
 	printf("usage: pegfs mount MOUNTPOINT [OPTIONS]\n\n"
 	       "Shows the tools of the tool directories as one tree at MOUNTPOINT; returns when it\n"
 	       "can be used.\n\n");
-	for (size_t i = 0; i < ROWS; i++) {
-		char head[64];
-		snprintf(head, sizeof(head), "%s--%s%s%s", rows[i].letter ? "" : "    ",
-			rows[i].name, rows[i].value ? " " : "", rows[i].value ? rows[i].value : "");
-		if (rows[i].letter)
-			printf("  -%c, %-24s %s\n", rows[i].letter, head, rows[i].help);
-		else
-			printf("  %-28s %s\n", head, rows[i].help);
-	}
-	printf("  -o OPTION[,OPTION...]        any of these as NAME=VALUE, allow_other (implied\n"
-	       "                               for root), and those of mount(8)\n");
+	for (size_t i = 0; i < ROWS; i++)
+		help_row(defaults, &rows[i]);
+	printf("  -o OPTION[,OPTION...]      any of these as NAME=VALUE, allow_other (implied for\n"
+	       "                             root), and those of mount(8)\n");
 }
 
 static void set_defaults(struct mount_options *options)
@@ -255,13 +322,12 @@ static void set_defaults(struct mount_options *options)
 	*options = (struct mount_options){ .ready_fd = -1,
 		.allow_other = geteuid() == 0,
 		.mount_flags = MS_NOSUID | MS_NODEV,
-		.timeout_ms = TIMEOUT_DEFAULT_S * 1000,
 		.request_max = REQUEST_MAX_DEFAULT,
 		.keep = CALLS_KEEP_DEFAULT,
 		.log_level = LOG_LEVEL_INFO };
 	const char *tools = getenv("PI_TOOLS_DIRS");
 	options->tools = xstrdup(tools ? tools : "");
-	environment_load(&options->environment, options->tools);
+	executor_config_defaults(&options->executor);
 }
 
 static int take_options(struct mount_options *options, int argc, char **argv, struct fail *why)
@@ -277,7 +343,10 @@ static int take_options(struct mount_options *options, int argc, char **argv, st
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, ":t:fo:hnsv", longs, NULL)) != -1) {
 		if (option == 'h') {
-			help();
+			struct mount_options defaults;
+			set_defaults(&defaults);
+			help(&defaults);
+			options_release(&defaults);
 			return 1;
 		}
 		if (option == 'n' || option == 's' || option == 'v')
@@ -290,7 +359,7 @@ static int take_options(struct mount_options *options, int argc, char **argv, st
 			return why->code;
 		for (size_t i = 0; i < ROWS; i++)
 			if ((option == rows[i].letter || option == 256 + (int)i) &&
-				rows[i].set(options, optarg, why) < 0)
+				rows[i].set(options, &rows[i], optarg, why) < 0)
 				return why->code;
 	}
 	return 0;
@@ -371,8 +440,6 @@ int options_parse(
 	if (!*options->tools)
 		return fail_set(why, -EINVAL,
 			"no tool directories: give --tools DIR:DIR... or set PI_TOOLS_DIRS");
-	auto_free char *dirs = xasprintf("PI_TOOLS_DIRS=%s", options->tools);
-	environment_put(&options->environment, dirs, why);
 	if (take_mountpoint(options, argv[optind], why) < 0)
 		return why->code;
 	return find_lib_dir(options, why);
@@ -384,19 +451,34 @@ void options_release(struct mount_options *options)
 	free(options->shown_at);
 	free(options->tools);
 	free(options->lib_dir);
-	environment_release(&options->environment);
+	free(options->integrations);
+	environment_release(&options->asked);
+}
+
+int options_load_environment(
+	const struct mount_options *options, struct environment *environment, struct fail *why)
+{
+	environment_load(environment, options->tools);
+	if (options->integrations && integrations_load(environment, options->integrations, why) < 0)
+		return why->code;
+	for (size_t i = 0; i < options->asked.count; i++)
+		environment_put(environment, options->asked.items[i], why);
+	return why->code;
 }
 
 int options_render(const struct mount_options *options, struct buf *out)
 {
-	buf_printf(out, "mountpoint=%s\nat=%s\ntools=%s\nlib-dir=%s\n", options->mountpoint,
-		options->shown_at, options->tools, options->lib_dir);
-	buf_printf(out, "timeout=%u\nkeep=%u\nrequest-max=%zu\nallow_other=%s\n",
-		options->timeout_ms / 1000, options->keep, options->request_max,
+	buf_printf(out, "mountpoint=%s\nat=%s\ntools=%s\nlib-dir=%s\nallow_other=%s\n",
+		options->mountpoint, options->shown_at, options->tools, options->lib_dir,
 		options->allow_other ? "yes" : "no");
+	if (options->integrations)
+		buf_printf(out, "integrations=%s\n", options->integrations);
+	for (size_t i = 0; i < ROWS; i++)
+		if (is_limit(&rows[i]))
+			buf_printf(out, "%s=%llu\n", rows[i].name, get_number(options, &rows[i]));
 	/* Names only: values may be tokens. */
-	for (size_t i = 0; i < options->environment.count; i++) {
-		const char *item = options->environment.items[i];
+	for (size_t i = 0; i < options->asked.count; i++) {
+		const char *item = options->asked.items[i];
 		buf_printf(out, "env=%.*s\n", (int)strcspn(item, "="), item);
 	}
 	return out->failed;

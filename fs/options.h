@@ -9,22 +9,23 @@
 #include "core/base/fail.h"
 #include "core/base/log.h"
 #include "core/running/environment.h"
+#include "core/running/executor.h"
 
 struct mount_options {
-	char *mountpoint; /* owned; absolute */
-	char *shown_at;   /* owned; the path that the texts name */
-	char *tools;      /* owned; colon-separated */
-	char *lib_dir;    /* owned; host scripts and node modules */
+	char *mountpoint;   /* owned; absolute */
+	char *shown_at;     /* owned; the path that the texts name */
+	char *tools;        /* owned; colon-separated */
+	char *lib_dir;      /* owned; host scripts and node modules */
+	char *integrations; /* owned; a file (integrations.h), or NULL */
 	bool foreground;
 	int ready_fd; /* -1: none; gets "READY\n" */
 	bool allow_other;
-	unsigned long mount_flags; /* MS_ of mount(2) */
-	unsigned keep;             /* finished calls of each caller and tool */
-	unsigned timeout_ms;       /* of a call */
-	size_t request_max;        /* bytes of one request */
-	unsigned hosts_max;
+	unsigned long mount_flags;       /* MS_ of mount(2) */
+	unsigned keep;                   /* finished calls of each caller and tool */
+	size_t request_max;              /* bytes of one request */
+	struct executor_config executor; /* limits; its strings and env are not set here */
 	enum log_level log_level;
-	struct environment environment; /* of tools */
+	struct environment asked; /* --env and --env-file, in their order */
 };
 
 /*
@@ -35,6 +36,13 @@ struct mount_options {
 int options_parse(
 	struct mount_options *options, bool is_helper, int argc, char **argv, struct fail *why);
 void options_release(struct mount_options *options);
+
+/*
+ * The environment of tools as it is now: the platform's variables, over them the integrations, over
+ * them what was asked for. Fills *environment, which is released by the caller. 0 or *why.
+ */
+int options_load_environment(
+	const struct mount_options *options, struct environment *environment, struct fail *why);
 
 /* Appends the options in force, one NAME=VALUE a line, without the tools' environment's values. */
 int options_render(const struct mount_options *options, struct buf *out);

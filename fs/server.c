@@ -88,14 +88,14 @@ static const struct calls_listener calls_listener = { .on_change = on_call_chang
 static int make_running(struct server *server, const struct statedir *state, struct fail *why)
 {
 	const struct mount_options *options = server->options;
-	struct executor_config config = { 0 };
-	executor_config_defaults(&config);
+	auto_environment struct environment environment = ENVIRONMENT_INIT;
+	struct executor_config config = options->executor;
+	if (options_load_environment(options, &environment, why) < 0)
+		return why->code;
 	config.lib_dir = options->lib_dir;
 	config.state_dir = state->path;
-	config.env = (const char *const *)options->environment.items;
-	config.timeout_ms = cap_timeout(options->timeout_ms);
-	if (options->hosts_max)
-		config.hosts_max = options->hosts_max;
+	config.env = (const char *const *)environment.items;
+	config.timeout_ms = cap_timeout(config.timeout_ms);
 	server->executor = executor_new(server->loop, &config, why);
 	if (!server->executor)
 		return why->code;

@@ -1,11 +1,16 @@
 #include "core/running/environment.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/auto.h"
+#include "core/base/buf.h"
+#include "core/base/io.h"
 #include "core/base/xalloc.h"
+
+#define ENVIRONMENT_FILE_MAX (1024 * 1024)
 
 /* Handed on as they are; those with a default are always there, others only where they are set. */
 static const struct {
@@ -43,7 +48,8 @@ int environment_put(struct environment *environment, const char *assignment, str
 {
 	size_t name_len = strcspn(assignment, "=");
 	if (name_len == 0 || assignment[name_len] == '\0')
-		return fail_set(why, -EINVAL, "'%s' is not of the form NAME=VALUE", assignment);
+		return fail_set(why, -EINVAL, "'%.*s' is not of the form NAME=VALUE", (int)name_len,
+			assignment);
 	char **slot = find(environment, assignment, name_len);
 	if (!slot) {
 		/* One more for the NULL at the end. */
@@ -78,4 +84,42 @@ void environment_load(struct environment *environment, const char *tools_dirs)
 	const char *home = getenv("HOME");
 	set(environment, "OFFICER_USER_HOME", home && *home ? home : "/"); /* R70 */
 	set(environment, "PI_TOOLS_DIRS", tools_dirs);                     /* R72 */
+}
+
+/* NAME="VALUE" and NAME='VALUE' lose their quotes, in place. */
+static void unquote(char *line)
+{
+	char *value = strchr(line, '=');
+	if (!value++)
+		return;
+	size_t len = strlen(value);
+	if (len < 2 || (*value != '"' && *value != '\'') || value[len - 1] != *value)
+		return;
+	value[len - 1] = '\0';
+	memmove(value, value + 1, len - 1);
+}
+
+int environment_load_file(struct environment *environment, const char *path, struct fail *why)
+{
+	auto_buf struct buf text = BUF_INIT(ENVIRONMENT_FILE_MAX);
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int result = fd < 0 ? -errno : io_read_all(fd, &text);
+	if (result < 0)
+		return fail_set(why, result, "environment file '%s': %s", path, strerror(-result));
+	size_t number = 0;
+	char *rest = text.data;
+	for (char *line; (line = strsep(&rest, "\n"));) {
+		number++;
+		line += strspn(line, " \t");
+		line[strcspn(line, "\r")] = '\0';
+		if (*line == '\0' || *line == '#')
+			continue;
+		unquote(line);
+		/* The line itself may be a secret: it is not quoted. */
+		if (line[strcspn(line, "=")] != '=' || *line == '=')
+			return fail_set(why, -EINVAL,
+				"%s:%zu: the line is not of the form NAME=VALUE", path, number);
+		environment_put(environment, line, why);
+	}
+	return why->code;
 }
