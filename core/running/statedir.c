@@ -58,20 +58,52 @@ static void pause_ms(unsigned ms)
 	nanosleep(&step, NULL);
 }
 
-/* The server before may have been unmounted a moment ago and be about to end. */
-static int take_lock(struct statedir *dir, struct fail *why)
+/*
+ * Opens the directory and its lock. Returns 1 where it is ours, 0 where somebody else removed it
+ * meanwhile, or *why.
+ */
+static int try_open(struct statedir *dir, struct fail *why)
 {
-	dir->lock_fd = openat(dir->fd, LOCK_NAME, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	struct stat st;
+	if (make_dir(dir->path, 0711, why) < 0)
+		return why->code;
+	dir->fd = open(dir->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	dir->lock_fd =
+		dir->fd < 0 ? -1 : openat(dir->fd, LOCK_NAME, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (dir->lock_fd < 0 && errno == ENOENT)
+		return 0;
 	if (dir->lock_fd < 0)
-		return fail_errno(why, "cannot make '%s/" LOCK_NAME "'", dir->path);
-	for (unsigned waited = 0; flock(dir->lock_fd, LOCK_EX | LOCK_NB) < 0;
-		waited += WAIT_STEP_MS) {
-		if (waited >= LOCK_LIMIT_MS)
-			return fail_set(why, -EBUSY,
-				"another pegfs serves this mount point: run 'pegfs umount' first");
+		return fail_errno(why, "cannot open the state directory '%s'", dir->path);
+	if (flock(dir->lock_fd, LOCK_EX | LOCK_NB) < 0)
+		return fail_set(why, -EBUSY,
+			"another pegfs serves this mount point: run 'pegfs umount' first");
+	return fstat(dir->lock_fd, &st) == 0 && st.st_nlink > 0;
+}
+
+static void close_both(struct statedir *dir)
+{
+	if (dir->fd >= 0)
+		close(take_fd(&dir->fd));
+	if (dir->lock_fd >= 0)
+		close(take_fd(&dir->lock_fd));
+}
+
+/* The server before may have been unmounted a moment ago and be about to end, and to remove all. */
+static int open_locked(struct statedir *dir, struct fail *why)
+{
+	for (unsigned waited = 0;; waited += WAIT_STEP_MS) {
+		fail_clear(why);
+		int result = try_open(dir, why);
+		if (result == 1)
+			return 0;
+		if ((result < 0 && result != -EBUSY) || waited >= LOCK_LIMIT_MS)
+			return result < 0 ? result
+					  : fail_set(why, -EBUSY,
+						    "the state directory '%s' does not stay",
+						    dir->path);
+		close_both(dir);
 		pause_ms(WAIT_STEP_MS);
 	}
-	return 0;
 }
 
 /* What a server that was killed has left. */
@@ -110,12 +142,7 @@ int statedir_make(struct statedir *dir, const char *mountpoint, struct fail *why
 	if (make_dir(base, 0711, why) < 0)
 		return why->code;
 	clear_abandoned(base);
-	if (make_dir(dir->path, 0711, why) < 0)
-		return why->code;
-	dir->fd = open(dir->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (dir->fd < 0)
-		return fail_errno(why, "cannot open the state directory '%s'", dir->path);
-	if (take_lock(dir, why) < 0 || clear(dir, why) < 0)
+	if (open_locked(dir, why) < 0 || clear(dir, why) < 0)
 		return why->code;
 	if (mkdirat(dir->fd, "calls", 0700) < 0)
 		return fail_errno(why, "cannot make '%s/calls'", dir->path);
@@ -133,10 +160,7 @@ void statedir_remove(struct statedir *dir)
 	}
 	if (dir->calls_fd >= 0)
 		close(dir->calls_fd);
-	if (dir->fd >= 0)
-		close(dir->fd);
-	if (dir->lock_fd >= 0)
-		close(dir->lock_fd);
+	close_both(dir);
 	free(dir->path);
 	*dir = (struct statedir)STATEDIR_INIT;
 }
