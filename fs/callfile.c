@@ -278,6 +278,7 @@ static void start_call(struct callfile *file, fuse_req_t req, size_t size)
 		.reserved = file->reserved,
 		.document = document->data,
 		.len = document->len };
+	server_refresh_environment(file->server);
 	if (calls_start(file->server->calls, &order, on_call_end, file, &seq, &why) < 0) {
 		refuse_write(file, req, seq, &why);
 		return;

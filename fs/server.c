@@ -76,6 +76,28 @@ static unsigned cap_timeout(unsigned timeout_ms)
 	return timeout_ms;
 }
 
+static bool is_same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+void server_refresh_environment(struct server *server)
+{
+	auto_environment struct environment environment = ENVIRONMENT_INIT;
+	struct stat st;
+	struct fail why = FAIL_INIT;
+	const char *path = server->options->integrations;
+	if (!path || stat(path, &st) < 0 || is_same_file(&st, &server->integrations))
+		return;
+	server->integrations = st;
+	if (options_load_environment(server->options, &environment, &why) < 0)
+		log_msg(LOG_LEVEL_WARNING, "%s; the settings that were read before still count",
+			why.text);
+	else
+		executor_set_env(server->executor, (const char *const *)environment.items);
+}
+
 static void on_call_change(void *arg, const struct call *call)
 {
 	struct server *server = arg;
@@ -90,6 +112,8 @@ static int make_running(struct server *server, const struct statedir *state, str
 	const struct mount_options *options = server->options;
 	auto_environment struct environment environment = ENVIRONMENT_INIT;
 	struct executor_config config = options->executor;
+	if (options->integrations && stat(options->integrations, &server->integrations) < 0)
+		return fail_errno(why, "integrations '%s'", options->integrations);
 	if (options_load_environment(options, &environment, why) < 0)
 		return why->code;
 	config.lib_dir = options->lib_dir;

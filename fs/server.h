@@ -3,6 +3,7 @@
 #define PEGFS_FS_SERVER_H
 
 #include <stdbool.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "core/base/loop.h"
@@ -28,14 +29,21 @@ struct server {
 	struct views views;
 	struct files files;
 	struct handles handles;
-	uint64_t call_serial;    /* of the next look-up of `call` */
-	uint32_t tree_digest;    /* of all tools and faults: what the root's texts are made from */
-	bool has_epoch;          /* the kernel can drop all cached names at once (Linux 6.16) */
-	struct timespec started; /* CLOCK_REALTIME */
-	struct timespec changed; /* CLOCK_REALTIME; when the set of tools changed last */
-	int state_fd;            /* the private directory */
-	uid_t uid;               /* of the daemon; another may only call where that is root */
+	struct stat integrations; /* as that file was when it was read */
+	uint64_t call_serial;     /* of the next look-up of `call` */
+	uint32_t tree_digest;     /* of all tools and faults: what the root's texts are made from */
+	bool has_epoch;           /* the kernel can drop all cached names at once (Linux 6.16) */
+	struct timespec started;  /* CLOCK_REALTIME */
+	struct timespec changed;  /* CLOCK_REALTIME; when the set of tools changed last */
+	int state_fd;             /* the private directory */
+	uid_t uid;                /* of the daemon; another may only call where that is root */
 };
+
+/*
+ * To be called before each call: where the file of integrations has changed, hosts that have read it
+ * are replaced. What is wrong with the new file is logged, and the old one counts.
+ */
+void server_refresh_environment(struct server *server);
 
 /*
  * Serves an existing mount on fuse_fd (becomes the server's) until it is unmounted or a signal ends

@@ -32,6 +32,25 @@ void executor_config_defaults(struct executor_config *config)
 
 /* ---- making and freeing */
 
+static void free_env(struct executor *executor)
+{
+	for (char **at = executor->env; at && *at; at++)
+		free(*at);
+	free(executor->env);
+	executor->env = NULL;
+}
+
+static void copy_env(struct executor *executor, const char *const *env)
+{
+	size_t count = 0;
+	while (env[count])
+		count++;
+	executor->env = xcalloc(count + 1, sizeof(*executor->env));
+	for (size_t i = 0; i < count; i++)
+		executor->env[i] = xstrdup(env[i]);
+	executor->config.env = (const char *const *)executor->env;
+}
+
 static void copy_config(struct executor *executor, const struct executor_config *given)
 {
 	struct executor_config defaults;
@@ -51,15 +70,20 @@ static void copy_config(struct executor *executor, const struct executor_config 
 	DEFAULT(output_max);
 	DEFAULT(progress_max);
 #undef DEFAULT
-	size_t count = 0;
-	while (given->env[count])
-		count++;
-	executor->env = xcalloc(count + 1, sizeof(*executor->env));
-	for (size_t i = 0; i < count; i++)
-		executor->env[i] = xstrdup(given->env[i]);
-	config->env = (const char *const *)executor->env;
+	copy_env(executor, given->env);
 	config->lib_dir = executor->lib_dir = xstrdup(given->lib_dir);
 	config->state_dir = executor->state_dir = xstrdup(given->state_dir);
+}
+
+void executor_set_env(struct executor *executor, const char *const *env)
+{
+	free_env(executor);
+	copy_env(executor, env);
+	for (struct worker *worker = executor->workers; worker; worker = worker->next) {
+		worker->outdated = true;
+		if (worker_is_free(worker))
+			worker_dismiss(worker);
+	}
 }
 
 static void find_programs(struct executor *executor)
@@ -128,9 +152,7 @@ void executor_free(struct executor *executor)
 		free(executor->programs[i]);
 		free(executor->scripts[i]);
 	}
-	for (char **at = executor->env; *at; at++)
-		free(*at);
-	free(executor->env);
+	free_env(executor);
 	free(executor->warden);
 	free(executor->lib_dir);
 	free(executor->state_dir);

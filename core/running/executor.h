@@ -48,6 +48,12 @@ void executor_config_defaults(struct executor_config *config);
 struct executor *executor_new(
 	struct loop *loop, const struct executor_config *config, struct fail *why);
 
+/*
+ * Another environment for tools, copied: hosts that have the old one go as soon as they are idle, and
+ * no further call is given to them.
+ */
+void executor_set_env(struct executor *executor, const char *const *env);
+
 /* Kills every host and its children, waits for none; jobs end without a callback. */
 void executor_free(struct executor *executor);
 

@@ -25,7 +25,7 @@ struct pool {
 	struct identity who;
 	enum runtime runtime;
 	struct job *first, **last; /* that wait, owned */
-	size_t waiting; /* of them */
+	size_t waiting;            /* of them */
 	size_t worker_count;
 	uint64_t round; /* of schedule_run in which there was no host for it */
 	struct pool *next;
@@ -38,6 +38,7 @@ struct worker {
 	struct job *job;           /* borrowed from the executor; NULL: none runs */
 	struct identity who;
 	enum runtime runtime;
+	bool outdated; /* it has an environment that is no more: goes when it is idle */
 	struct loop_timer idle_timer;
 	uint64_t idle_since_ms;
 	struct worker *next;

@@ -111,8 +111,9 @@ static void on_idle(void *arg)
 	struct worker *worker = arg;
 	struct executor *executor = worker->executor;
 	worker->idle_since_ms = loop_now_ms(executor->loop);
-	if (worker_count(executor) > executor->config.hosts_max)
-		worker_dismiss(worker); /* it was started for a nested call */
+	/* One too many was started for a nested call. */
+	if (worker->outdated || worker_count(executor) > executor->config.hosts_max)
+		worker_dismiss(worker);
 	else if (worker->pool)
 		loop_arm_timer(executor->loop, &worker->idle_timer, executor->config.idle_ms,
 			on_idle_timer, worker);
