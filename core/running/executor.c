@@ -19,7 +19,7 @@ void executor_config_defaults(struct executor_config *config)
 		.queue_per_uid = 2048,
 		.spares = 1,
 		.timeout_ms = 600 * 1000,
-		.grace_ms = 2000,
+		.grace_ms = 1000,
 		.idle_ms = 300 * 1000,
 		.memory_max = (uint64_t)4 << 30,
 		.processes_max = 512,
