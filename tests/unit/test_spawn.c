@@ -109,6 +109,7 @@ static void descriptors_in_each_others_places_are_sorted_out(void **state)
 static void the_child_has_a_session_and_nothing_blocked(void **state)
 {
 	(void)state;
+	/* Signals 32 and 33 are glibc's own: whoever was started by posix_spawn(3) ignores them. */
 	signal(SIGPIPE, SIG_IGN);
 	sigset_t blocked, before;
 	sigemptyset(&blocked);
@@ -116,8 +117,11 @@ static void the_child_has_a_session_and_nothing_blocked(void **state)
 	sigprocmask(SIG_BLOCK, &blocked, &before);
 	assert_output("read pid rest </proc/self/stat; set -- $rest; "
 		      "[ $5 = $pid ] && [ $4 = $pid ] && echo leader; "
-		      "grep -E 'SigBlk|SigIgn|NoNewPrivs' /proc/self/status | tr -d '\\t'",
-		"leader\nSigBlk:0000000000000000\nSigIgn:0000000000000000\nNoNewPrivs:1\n");
+		      "while read -r name value; do case $name in "
+		      "SigBlk:|NoNewPrivs:) echo $name$value ;; "
+		      "SigIgn:) echo $name$((0x$value & ~0x180000000)) ;; "
+		      "esac; done </proc/self/status",
+		"leader\nSigBlk:0000000000000000\nSigIgn:0\nNoNewPrivs:1\n");
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	signal(SIGPIPE, SIG_DFL);
 }
