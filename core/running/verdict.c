@@ -5,9 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/base/auto.h"
+#include "core/base/buf.h"
+#include "core/base/io.h"
+
+#define STATUS_SIZE_MAX (1024 * 1024) /* 65536 groups stand before the signals */
 
 #define BIT(signal) (UINT64_C(1) << ((signal)-1))
 
@@ -42,13 +45,13 @@ static bool read_set(const char *status, const char *name, uint64_t *set)
 
 enum verdict verdict_load(pid_t tid)
 {
-	char path[64], status[4096];
+	char path[64];
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
+	auto_buf struct buf text = BUF_INIT(STATUS_SIZE_MAX);
 	auto_close int fd = tid > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	if (fd < 0)
+	if (fd < 0 || io_read_all(fd, &text) < 0)
 		return VERDICT_UNKNOWN;
-	ssize_t got = read(fd, status, sizeof(status) - 1);
-	status[got > 0 ? got : 0] = '\0';
+	const char *status = buf_str(&text);
 	struct signal_state state = { 0, 0, 0, 0 };
 	if (!read_set(status, "\nSigPnd:", &state.pending) ||
 		!read_set(status, "\nShdPnd:", &state.pending) ||
