@@ -44,12 +44,15 @@ static char **find(const struct environment *environment, const char *assignment
 	return NULL;
 }
 
-int environment_put(struct environment *environment, const char *assignment, struct fail *why)
+static void put(struct environment *environment, const char *assignment, size_t name_len)
 {
+<<<<<<< Updated upstream
 	size_t name_len = strcspn(assignment, "=");
 	if (name_len == 0 || assignment[name_len] == '\0')
 		return fail_set(why, -EINVAL, "'%.*s' is not of the form NAME=VALUE", (int)name_len,
 			assignment);
+=======
+>>>>>>> Stashed changes
 	char **slot = find(environment, assignment, name_len);
 	if (!slot) {
 		/* One more for the NULL at the end. */
@@ -61,14 +64,23 @@ int environment_put(struct environment *environment, const char *assignment, str
 	}
 	free(*slot);
 	*slot = xstrdup(assignment);
-	return 0;
 }
 
 static void set(struct environment *environment, const char *name, const char *value)
 {
-	struct fail why = FAIL_INIT;
 	auto_free char *assignment = xasprintf("%s=%s", name, value);
-	environment_put(environment, assignment, &why);
+	put(environment, assignment, strlen(name));
+}
+
+int environment_put(struct environment *environment, const char *assignment, struct fail *why)
+{
+	size_t name_len = strcspn(assignment, "=");
+	if (name_len == 0 || assignment[name_len] == '\0')
+		return fail_set(why, -EINVAL, "'%s' is not of the form NAME=VALUE", assignment);
+	put(environment, assignment, name_len);
+	if (strncmp(assignment, "HOME=", name_len + 1) == 0)
+		set(environment, "OFFICER_USER_HOME", assignment + name_len + 1); /* R70 */
+	return 0;
 }
 
 void environment_load(struct environment *environment, const char *tools_dirs)
