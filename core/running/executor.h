@@ -90,7 +90,8 @@ struct job_request {
 /*
  * Makes a tool quick for its first call, some time soon: its files are translated and kept in the
  * cache of this process's uid, from which others' caches begin. Nothing of the tool runs. To be
- * called when a tool has been found or has changed; a reference is taken.
+ * called for every tool of a new snapshot: one that was there before costs nothing. References are
+ * taken.
  */
 void executor_prepare(struct executor *executor, struct tool *tool);
 

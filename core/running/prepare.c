@@ -20,6 +20,8 @@ struct preparer {
 	struct loop_timer timer;   /* of the tool at hand */
 	struct tool **tools;       /* owned references; the first one is at hand */
 	size_t count, capacity;
+	struct tool **done; /* owned references, so that no other tool has the same address */
+	size_t done_count, done_capacity;
 };
 
 static void start(struct preparer *preparer);
@@ -107,6 +109,30 @@ static void start(struct preparer *preparer)
 		drop_first(preparer);
 }
 
+static bool contains(struct tool *const *tools, size_t count, const struct tool *tool)
+{
+	for (size_t i = 0; i < count; i++)
+		if (tools[i] == tool)
+			return true;
+	return false;
+}
+
+/* Notes that a tool has had its turn, and forgets those that nobody else knows any more. */
+static void note_done(struct preparer *preparer, struct tool *tool)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < preparer->done_count; i++) {
+		if (preparer->done[i]->refs > 1)
+			preparer->done[kept++] = preparer->done[i];
+		else
+			tool_unref(preparer->done[i]);
+	}
+	preparer->done_count = kept;
+	preparer->done = xgrow(preparer->done, preparer->done_count, &preparer->done_capacity,
+		sizeof(*preparer->done));
+	preparer->done[preparer->done_count++] = tool_ref(tool);
+}
+
 static bool is_translated(const struct tool *tool)
 {
 	const char *dot = strrchr(tool->entry, '.');
@@ -122,9 +148,9 @@ void executor_prepare(struct executor *executor, struct tool *tool)
 		executor->preparer->executor = executor;
 	}
 	struct preparer *preparer = executor->preparer;
-	for (size_t i = 0; i < preparer->count; i++)
-		if (preparer->tools[i] == tool)
-			return;
+	if (contains(preparer->done, preparer->done_count, tool))
+		return;
+	note_done(preparer, tool);
 	preparer->tools = xgrow(
 		preparer->tools, preparer->count, &preparer->capacity, sizeof(*preparer->tools));
 	preparer->tools[preparer->count++] = tool_ref(tool);
@@ -139,6 +165,9 @@ void prepare_free(struct preparer *preparer)
 	host_free(preparer->host);
 	while (preparer->count > 0)
 		drop_first(preparer);
+	while (preparer->done_count > 0)
+		tool_unref(preparer->done[--preparer->done_count]);
+	free(preparer->done);
 	free(preparer->tools);
 	free(preparer);
 }

@@ -384,6 +384,35 @@ static void assert_same_text(const struct outcome *a, const struct outcome *b, b
 	assert_int_equal(strcmp(a->result.text, b->result.text) == 0, same);
 }
 
+static struct world *limited_world(const struct executor_config *limits)
+{
+	struct world *world = new_world();
+	struct executor_config config = *limits;
+	make_world(world, &config);
+	return world;
+}
+
+static void r76_a_tool_gets_exactly_the_environment_and_the_newest(void **state)
+{
+	(void)state;
+	struct executor_config config;
+	executor_config_defaults(&config);
+	struct world *world = limited_world(&config);
+	auto_outcome struct outcome first, running, second;
+	call(world, &first, "environment", "{}");
+	assert_contains(first.result.text, "HOME,OFFICER_APIFY_TOKEN,PATH t0ken ");
+	submit(world, &running, "slow", "{\"ms\":300}");
+	pass_time(world, 100);
+	auto_free char *path = xasprintf("PATH=%s", getenv("PATH"));
+	const char *const env[] = { path, "OFFICER_APIFY_TOKEN=other", NULL };
+	executor_set_env(world->executor, env);
+	call(world, &second, "environment", "{}");
+	assert_contains(second.result.text, "OFFICER_APIFY_TOKEN,PATH other ");
+	assert_int_equal(running.ends, 1);
+	assert_int_equal(running.end, JOB_DONE);
+	free_world(world);
+}
+
 static void r97_a_host_stays_warm_and_begins_each_call_alike(void **state)
 {
 	struct world *world = *state;
@@ -464,14 +493,6 @@ static void t1_parallel_calls_get_their_own_results(void **state)
 	executor_get_stats(world->executor, &stats);
 	assert_int_equal(stats.jobs_running + stats.jobs_waiting, 0);
 	assert_true(stats.hosts <= 17);
-}
-
-static struct world *limited_world(const struct executor_config *limits)
-{
-	struct world *world = new_world();
-	struct executor_config config = *limits;
-	make_world(world, &config);
-	return world;
 }
 
 static unsigned count_cached(const struct world *world, uid_t uid)
@@ -751,6 +772,7 @@ int main(void)
 		cmocka_unit_test(t7_what_a_finished_call_left_running_is_ended),
 		cmocka_unit_test(t7_a_waiting_job_is_cancelled_at_once),
 		cmocka_unit_test(r41_a_job_times_out),
+		cmocka_unit_test(r76_a_tool_gets_exactly_the_environment_and_the_newest),
 		cmocka_unit_test(r97_a_host_stays_warm_and_begins_each_call_alike),
 		cmocka_unit_test(r97_a_host_in_which_something_still_runs_is_not_used_again),
 		cmocka_unit_test(r104_a_changed_file_is_loaded_anew),

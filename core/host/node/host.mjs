@@ -1,6 +1,7 @@
 // A tool host for TypeScript, JavaScript and bash: loads one tool on its first call, runs one call at a
 // time, and stays warm for the next. core/running/wire.h has the protocol.
 
+import { setPriority } from "node:os";
 import "./output.mjs";
 import { connect, flush, send } from "./wire.mjs";
 import { Call } from "./call.mjs";
@@ -9,6 +10,7 @@ import { loadShellTool } from "../sh/tool.mjs";
 import { describeThrown } from "./text.mjs";
 
 const SETTLE_MS = 30;
+const PREPARING_NICE = 10;
 
 const settings = { cacheDir: null, resultMax: Infinity, progressMax: Infinity };
 const environment = { ...process.env };
@@ -96,6 +98,7 @@ async function onCall(message) {
 }
 
 async function onPrepare({ dir, entry }) {
+  setPriority(PREPARING_NICE); // nobody waits for it, and calls may run
   try {
     await prepareTool(dir, entry, settings.cacheDir);
   } catch {
