@@ -12,10 +12,9 @@
 #include "core/tools/inputtext.h"
 #include "core/tools/jsontext.h"
 #include "core/tools/option.h"
-#include "core/tools/shell.h"
+#include "core/tools/program.h"
 #include "core/tools/suggest.h"
 
-#define PROGRAM_MAX 1024 /* a longer name is not shown */
 #define NOTES_MAX (16 * 1024)
 #define NOTE_COUNT_MAX 20
 #define SHOWN_MAX 60 /* bytes of a word in a message */
@@ -303,37 +302,11 @@ static bool is_only_help(const struct document_run *run)
 	       (strcmp(run->words, "--help") == 0 || strcmp(run->words, "-h") == 0);
 }
 
-/* The program's name as a shell would take it, and its directory. */
-static void keep_program(struct arguments *arguments, const char *program)
-{
-	if (utf8_valid_len(program, strlen(program)) != strlen(program) || !strchr(program, '/') ||
-		strlen(program) > PROGRAM_MAX)
-		return;
-	for (const char *at = program; *at; at++)
-		if ((unsigned char)*at < ' ' || *at == 0x7f)
-			return;
-	auto_buf struct buf word = BUF_INIT(PROGRAM_MAX * 5);
-	auto_buf struct buf dir = BUF_INIT(PROGRAM_MAX);
-	auto_buf struct buf dir_word = BUF_INIT(PROGRAM_MAX * 5);
-	shell_word(&word, program);
-	buf_append(&dir, program, (size_t)(strrchr(program, '/') - program));
-	shell_word(&dir_word, buf_str(&dir));
-	if (word.failed || dir_word.failed)
-		return;
-	free(arguments->program);
-	free(arguments->dir);
-	arguments->program = buf_take(&word);
-	arguments->dir = dir.len > 0 ? buf_take(&dir_word) : xstrdup("");
-}
-
 void arguments_init(struct arguments *arguments, const struct tool *tool)
 {
-	auto_buf struct buf dir = BUF_INIT(PROGRAM_MAX);
-	shell_word(&dir, tool->name);
-	*arguments = (struct arguments){ .program = xasprintf("%s/run", buf_str(&dir)),
-		.dir = xstrdup(buf_str(&dir)),
-		.has_full = option_is_ours(tool, "full"),
+	*arguments = (struct arguments){ .has_full = option_is_ours(tool, "full"),
 		.notes = BUF_INIT(NOTES_MAX) };
+	program_of_tool(tool->name, &arguments->program, &arguments->dir);
 }
 
 void arguments_release(struct arguments *arguments)
@@ -351,7 +324,7 @@ int arguments_read(struct arguments *arguments, const struct tool *tool,
 	arguments_init(arguments, tool);
 	buf_init(&arguments->request, size_max);
 	const struct document_run run = document_get_run(document);
-	keep_program(arguments, run.program);
+	program_replace(run.program, &arguments->program, &arguments->dir);
 	arguments->help = is_only_help(&run);
 	if (arguments->help)
 		return 0;

@@ -55,7 +55,7 @@ static void put_value_name(struct buf *out, const struct input *input)
 /* A flag where true is the default is given to deny it; where it is needed, either is. */
 static void put_flag(struct buf *out, const struct input *input)
 {
-	bool is_true = input->default_value && json_is_true(input->default_value);
+	bool is_true = json_is_true(input->default_value); /* false where there is none */
 	put_name(out, is_true ? "--no-" : "--", input->name);
 	if (!option_is_needed(input))
 		return;
@@ -226,7 +226,10 @@ static void put_examples(struct buf *out, const struct tool *tool, const char *p
 	buf_printf(out, "\nexamples:\n  %s", program);
 	const char *name;
 	json_t *value;
-	json_object_foreach(example, name, value) put_example_value(out, name, value);
+	json_object_foreach(example, name, value)
+	{
+		put_example_value(out, name, value);
+	}
 	buf_printf(out, "\n  %s ", program);
 	shell_word(out, json.failed ? "{}" : buf_str(&json));
 	buf_printf(out, "\n  %s < request.json\n", program);
