@@ -46,13 +46,6 @@ static char **find(const struct environment *environment, const char *assignment
 
 static void put(struct environment *environment, const char *assignment, size_t name_len)
 {
-<<<<<<< Updated upstream
-	size_t name_len = strcspn(assignment, "=");
-	if (name_len == 0 || assignment[name_len] == '\0')
-		return fail_set(why, -EINVAL, "'%.*s' is not of the form NAME=VALUE", (int)name_len,
-			assignment);
-=======
->>>>>>> Stashed changes
 	char **slot = find(environment, assignment, name_len);
 	if (!slot) {
 		/* One more for the NULL at the end. */
@@ -76,7 +69,8 @@ int environment_put(struct environment *environment, const char *assignment, str
 {
 	size_t name_len = strcspn(assignment, "=");
 	if (name_len == 0 || assignment[name_len] == '\0')
-		return fail_set(why, -EINVAL, "'%s' is not of the form NAME=VALUE", assignment);
+		return fail_set(why, -EINVAL, "'%.*s' is not of the form NAME=VALUE", (int)name_len,
+			assignment);
 	put(environment, assignment, name_len);
 	if (strncmp(assignment, "HOME=", name_len + 1) == 0)
 		set(environment, "OFFICER_USER_HOME", assignment + name_len + 1); /* R70 */

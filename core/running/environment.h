@@ -25,17 +25,16 @@ void environment_release(struct environment *environment);
 /* The platform's variables and PATH, LANG and the like, from this process's own environment. */
 void environment_load(struct environment *environment, const char *tools_dirs);
 
-<<<<<<< Updated upstream
 /*
  * Sets what a file of NAME=VALUE lines says: blank lines and those that begin with # are passed
  * over, quotes around a value are taken off. 0, or *why with the line; never a value.
  */
 int environment_load_file(struct environment *environment, const char *path, struct fail *why);
 
-/* Sets NAME=VALUE over what is there. 0, or -EINVAL and *why where it has no name. */
-=======
-/* Sets NAME=VALUE over what is there; HOME sets OFFICER_USER_HOME with it (R70). 0, or -EINVAL and *why where it has no name. */
->>>>>>> Stashed changes
+/*
+ * Sets NAME=VALUE over what is there; HOME sets OFFICER_USER_HOME with it (R70). 0, or -EINVAL and
+ * *why where it has no name.
+ */
 int environment_put(struct environment *environment, const char *assignment, struct fail *why);
 
 #endif
