@@ -38,6 +38,7 @@
  *     W missing-values, bad-value, duplicate-value, unused-values, bad-default
  *     W too-many-faults     further warnings are left out
  *   its place (source.h)
+ *     W not-watched         changes are seen late: there are more directories than can be watched
  *     W missing-source      a directory of PI_TOOLS_DIRS that is not there or cannot be read
  *     E own-mount           a directory of PI_TOOLS_DIRS is a mount of pegfs
  *     E missing-manifest, missing-entry    one of the two is there without the other (R6)

@@ -121,6 +121,11 @@ struct root *registry_root(const struct registry *registry, size_t index)
 	return registry->scans[index].root;
 }
 
+struct tool *registry_tool_in(const struct registry *registry, size_t index, const char *dir_name)
+{
+	return source_tool_in(&registry->scans[index], dir_name);
+}
+
 /* ---- the next snapshot */
 
 static void sort_overlay(struct registry *registry)

@@ -19,13 +19,7 @@ int source_open_tool(const struct tool *tool)
 
 /* ---- the names in a source */
 
-struct names {
-	char **items; /* owned */
-	size_t count, capacity;
-	bool overflown;
-};
-
-static void names_release(struct names *names)
+void source_names_release(struct source_names *names)
 {
 	for (size_t i = 0; i < names->count; i++)
 		free(names->items[i]);
@@ -45,10 +39,10 @@ static int compare_names(const void *left, const void *right)
 	return strcmp(*(char *const *)left, *(char *const *)right);
 }
 
-/* In byte order (A7). */
-static int read_names(int source_fd, struct names *names)
+int source_names_load(const struct root *root, struct source_names *names)
 {
-	auto_close int fd = openat(source_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	*names = (struct source_names){ .items = NULL };
+	auto_close int fd = openat(root->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	auto_closedir DIR *dir = fdopendir(fd);
@@ -184,6 +178,13 @@ static size_t place_of(const struct source_scan *scan, const char *name, bool *f
 	return *found ? high : low;
 }
 
+struct tool *source_tool_in(const struct source_scan *scan, const char *dir_name)
+{
+	bool found;
+	size_t at = place_of(scan, dir_name, &found);
+	return found ? scan->candidates[at]->tool : NULL;
+}
+
 static void insert(struct source_scan *scan, size_t at, struct candidate *candidate)
 {
 	scan->candidates =
@@ -269,8 +270,8 @@ static const struct candidate *find_before(
 	return NULL;
 }
 
-static void scan_names(
-	struct source_scan *scan, const struct source_scan *before, const struct names *names)
+static void scan_names(struct source_scan *scan, const struct source_scan *before,
+	const struct source_names *names)
 {
 	auto_buf struct buf scratch = BUF_INIT(MANIFEST_SIZE_MAX);
 	size_t at = 0;
@@ -311,13 +312,13 @@ void source_scan(const char *path, const struct covered *covered, const struct s
 		report_source(scan, path, code);
 	if (!scan->root)
 		return;
-	struct names names = { .items = NULL };
-	int result = read_names(scan->root->fd, &names);
+	struct source_names names;
+	int result = source_names_load(scan->root, &names);
 	if (result < 0)
 		report_source(scan, path, result);
 	else
 		scan_names(scan, before && before->root == scan->root ? before : NULL, &names);
-	names_release(&names);
+	source_names_release(&names);
 }
 
 void source_scan_release(struct source_scan *scan)

@@ -51,8 +51,22 @@ struct source_change {
  */
 void source_scan_dir(struct source_scan *scan, const char *dir_name, struct source_change *change);
 
+/* The directories in a root that may be tools, in byte order; hidden ones are left out (A16). */
+struct source_names {
+	char **items; /* owned */
+	size_t count, capacity;
+	bool overflown; /* there are more than SOURCE_DIRS_MAX */
+};
+
+/* Returns 0 or a negative errno; released by the caller in both cases. */
+int source_names_load(const struct root *root, struct source_names *names);
+void source_names_release(struct source_names *names);
+
 /* Appends the tools, as those of the source of that number. */
 void source_append_tools(const struct source_scan *scan, struct overlay *overlay, size_t source);
+
+/* The tool in that directory, borrowed; or NULL. */
+struct tool *source_tool_in(const struct source_scan *scan, const char *dir_name);
 
 /* Appends the faults of the source and of its directories. */
 void source_tell_faults(const struct source_scan *scan, struct faults *faults);

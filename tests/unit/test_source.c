@@ -1,12 +1,10 @@
-#include <sched.h>
-#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
 #include "core/tools/listing.h"
 #include "core/tools/manifest.h"
 #include "core/tools/source.h"
-#include "tests/unit/scratch.h"
+#include "tests/unit/mounts.h"
 
 #define MANIFEST(name) "---\nname: " name "\ndescription: Does it.\nversion: 1\n---\n# T\n"
 
@@ -619,13 +617,6 @@ static void a_directory_that_takes_the_place_of_another_makes_new_tools(void **s
 	source_scan_release(&scan);
 }
 
-/* Mounts of one's own from here on, or the test is skipped. */
-static void need_mounts(void)
-{
-	if (unshare(CLONE_NEWNS) < 0 || mount("", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
-		skip();
-}
-
 static void a_mount_over_a_source_makes_new_tools(void **state)
 {
 	need_mounts();
@@ -644,17 +635,6 @@ static void a_mount_over_a_source_makes_new_tools(void **state)
 	assert_reads(tool_at(&scan, 0), "two");
 	source_scan_release(&scan);
 	assert_int_equal(umount(one), 0);
-}
-
-/* A mount of pegfs that nobody serves: whoever asks it anything waits for ever. */
-static int mount_unserved(const char *path)
-{
-	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
-	if (fd < 0)
-		skip();
-	auto_free char *options = xasprintf("fd=%d,rootmode=40000,user_id=0,group_id=0", fd);
-	assert_int_equal(mount("pegfs", path, "fuse.pegfs", 0, options), 0);
-	return fd;
 }
 
 static void t17_our_own_mount_over_a_source_changes_nothing(void **state)
