@@ -42,8 +42,12 @@ static char *path_of(const char *mountpoint)
 static int make_dir(const char *path, mode_t mode, struct fail *why)
 {
 	struct stat st;
-	if (mkdir(path, mode) < 0 && errno != EEXIST)
+	bool made = mkdir(path, mode) == 0;
+	if (!made && errno != EEXIST)
 		return fail_errno(why, "cannot make the state directory '%s'", path);
+	/* Whatever the umask has taken. */
+	if (made && chmod(path, mode) < 0 && errno != ENOENT)
+		return fail_errno(why, "cannot open the state directory '%s' to hosts", path);
 	if (lstat(path, &st) < 0)
 		return fail_errno(why, "cannot look at the state directory '%s'", path);
 	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || st.st_mode & (S_IWGRP | S_IWOTH))
@@ -58,15 +62,23 @@ static void pause_ms(unsigned ms)
 	nanosleep(&step, NULL);
 }
 
+/* 1 where the lock is ours now, 0 where it is not the one that others see any more, -1 taken. */
+static int take_lock(const struct statedir *dir)
+{
+	struct stat st;
+	if (flock(dir->lock_fd, LOCK_EX | LOCK_NB) < 0)
+		return -1;
+	return fstat(dir->lock_fd, &st) == 0 && st.st_nlink > 0;
+}
+
 /*
  * Opens the directory and its lock. Returns 1 where it is ours, 0 where somebody else removed it
  * meanwhile, or *why.
  */
 static int try_open(struct statedir *dir, struct fail *why)
 {
-	struct stat st;
 	if (make_dir(dir->path, 0711, why) < 0)
-		return why->code;
+		return why->code == -ENOENT ? 0 : why->code;
 	dir->fd = open(dir->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	dir->lock_fd =
 		dir->fd < 0 ? -1 : openat(dir->fd, LOCK_NAME, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -74,10 +86,11 @@ static int try_open(struct statedir *dir, struct fail *why)
 		return 0;
 	if (dir->lock_fd < 0)
 		return fail_errno(why, "cannot open the state directory '%s'", dir->path);
-	if (flock(dir->lock_fd, LOCK_EX | LOCK_NB) < 0)
+	int taken = take_lock(dir);
+	if (taken < 0)
 		return fail_set(why, -EBUSY,
 			"another pegfs serves this mount point: run 'pegfs umount' first");
-	return fstat(dir->lock_fd, &st) == 0 && st.st_nlink > 0;
+	return taken;
 }
 
 static void close_both(struct statedir *dir)
@@ -96,11 +109,11 @@ static int open_locked(struct statedir *dir, struct fail *why)
 		int result = try_open(dir, why);
 		if (result == 1)
 			return 0;
-		if ((result < 0 && result != -EBUSY) || waited >= LOCK_LIMIT_MS)
-			return result < 0 ? result
-					  : fail_set(why, -EBUSY,
-						    "the state directory '%s' does not stay",
-						    dir->path);
+		if ((result < 0 && result != -EBUSY) || waited >= LOCK_LIMIT_MS) {
+			/* Does nothing where it has failed for a reason already. */
+			fail_set(why, -EBUSY, "the state directory '%s' does not stay", dir->path);
+			return why->code;
+		}
 		close_both(dir);
 		pause_ms(WAIT_STEP_MS);
 	}
@@ -119,6 +132,25 @@ static int clear(struct statedir *dir, struct fail *why)
 	return 0;
 }
 
+/* The lock goes last: until then nobody else takes the directory, and afterwards it is not touched. */
+static void remove_locked(struct statedir *dir)
+{
+	struct fail ignored = FAIL_INIT;
+	if (clear(dir, &ignored) < 0)
+		return;
+	unlinkat(dir->fd, LOCK_NAME, 0);
+	rmdir(dir->path);
+}
+
+static void release(struct statedir *dir)
+{
+	if (dir->calls_fd >= 0)
+		close(dir->calls_fd);
+	close_both(dir);
+	free(dir->path);
+	*dir = (struct statedir)STATEDIR_INIT;
+}
+
 /* Directories of mounts that nobody serves any more: their servers were killed. */
 static void clear_abandoned(const char *base)
 {
@@ -127,10 +159,15 @@ static void clear_abandoned(const char *base)
 	while (stream && (entry = readdir(stream))) {
 		if (entry->d_name[0] == '.')
 			continue;
-		auto_free char *name = xasprintf("%s/" LOCK_NAME, entry->d_name);
-		auto_close int fd = openat(dirfd(stream), name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-		if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
-			io_remove_tree(dirfd(stream), entry->d_name);
+		struct statedir left = STATEDIR_INIT;
+		left.path = xasprintf("%s/%s", base, entry->d_name);
+		left.fd = open(left.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (left.fd >= 0)
+			left.lock_fd =
+				openat(left.fd, LOCK_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+		if (left.lock_fd >= 0 && take_lock(&left) == 1)
+			remove_locked(&left);
+		release(&left);
 	}
 }
 
@@ -153,16 +190,9 @@ int statedir_make(struct statedir *dir, const char *mountpoint, struct fail *why
 void statedir_remove(struct statedir *dir)
 {
 	/* Only what is locked is ours to remove. */
-	struct fail ignored = FAIL_INIT;
-	if (dir->calls_fd >= 0 && clear(dir, &ignored) == 0) {
-		unlinkat(dir->fd, LOCK_NAME, 0);
-		rmdir(dir->path);
-	}
 	if (dir->calls_fd >= 0)
-		close(dir->calls_fd);
-	close_both(dir);
-	free(dir->path);
-	*dir = (struct statedir)STATEDIR_INIT;
+		remove_locked(dir);
+	release(dir);
 }
 
 int statedir_wait_free(const char *mountpoint, unsigned timeout_ms)
