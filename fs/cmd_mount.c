@@ -55,9 +55,11 @@ static int serve(const struct mount_options *options, struct waiter waiter)
 {
 	struct fail why = FAIL_INIT;
 	log_set_level(options->log_level);
+	/* What lies below stays reachable: it may be a tool directory itself. */
+	auto_close int covered_fd = open(options->mountpoint, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int fuse_fd = mount_attach(options, &why);
 	if (fuse_fd >= 0)
-		server_run(options, fuse_fd, on_ready, &waiter, &why);
+		server_run(options, fuse_fd, covered_fd, on_ready, &waiter, &why);
 	return why.code ? command_failed("mount", why.text) : COMMAND_OK;
 }
 

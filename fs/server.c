@@ -157,11 +157,48 @@ static void adopt_snapshot(struct server *server)
 		log_errno(LOG_LEVEL_WARNING, "the kernel keeps cached names");
 }
 
-static void make_tools(struct server *server)
+static void on_snapshot(void *arg)
+{
+	adopt_snapshot(arg);
+}
+
+static void drop_attributes(struct server *server, uint64_t ino)
+{
+	/* A negative offset: attributes alone, which waits for nothing. Data follow their mtime. */
+	fuse_lowlevel_notify_inval_inode(session_fuse(server->session), ino, -1, 0);
+}
+
+static bool is_at_or_below(const char *path, const char *dir)
+{
+	size_t len = strlen(dir);
+	return len == 0 ||
+	       (strncmp(path, dir, len) == 0 && (path[len] == '\0' || path[len] == '/'));
+}
+
+/* A tool's own file has changed, or a directory with all that is in it. */
+static void on_file(void *arg, const struct tool *tool, const char *path)
+{
+	struct server *server = arg;
+	if (!server->session || snapshot_find(server->snapshot, tool->name) != tool)
+		return;
+	size_t at = 0;
+	const struct file *file;
+	while ((file = files_next(&server->files, &at)))
+		if (strcmp(file->tool_name, tool->name) == 0 && is_at_or_below(file->path, path))
+			drop_attributes(server, file->ino);
+	if (server->has_epoch)
+		session_drop_names(server->session);
+}
+
+static const struct watch_events watch_events = { .on_snapshot = on_snapshot, .on_file = on_file };
+
+static void make_tools(struct server *server, int covered_fd)
 {
 	server->registry = registry_new(server->options->tools);
+	registry_set_covered(server->registry, server->options->mountpoint, covered_fd);
 	registry_scan(server->registry);
 	adopt_snapshot(server);
+	server->watch = watch_new(server->loop, server->registry, NULL, &watch_events, server);
 }
 
 /* In the reverse order of what refers to what. */
@@ -174,18 +211,19 @@ static void release(struct server *server)
 	views_reset(&server->views);
 	files_release(&server->files);
 	snapshot_unref(server->snapshot);
+	watch_free(server->watch);
 	registry_free(server->registry);
 	loop_free(server->loop);
 }
 
-static int serve(struct server *server, int fuse_fd, const struct statedir *state,
+static int serve(struct server *server, int fuse_fd, int covered_fd, const struct statedir *state,
 	void (*on_ready)(void *), void *arg, struct fail *why)
 {
 	if (watch_signals(server, why) < 0 || make_running(server, state, why) < 0) {
 		close(fuse_fd);
 		return why->code;
 	}
-	make_tools(server);
+	make_tools(server, covered_fd);
 	server->session =
 		session_new(server->loop, fuse_fd, &server_ops, server, on_session_end, why);
 	if (!server->session)
@@ -210,8 +248,8 @@ static void forbid_dumps(void)
 #endif
 }
 
-int server_run(const struct mount_options *options, int fuse_fd, void (*on_ready)(void *arg),
-	void *arg, struct fail *why)
+int server_run(const struct mount_options *options, int fuse_fd, int covered_fd,
+	void (*on_ready)(void *arg), void *arg, struct fail *why)
 {
 	struct server server = { .options = options, .uid = geteuid() };
 	struct statedir state = STATEDIR_INIT;
@@ -225,7 +263,7 @@ int server_run(const struct mount_options *options, int fuse_fd, void (*on_ready
 	if (!server.loop || statedir_make(&state, options->mountpoint, why) < 0)
 		close(fuse_fd);
 	else
-		serve(&server, fuse_fd, &state, on_ready, arg, why);
+		serve(&server, fuse_fd, covered_fd, &state, on_ready, arg, why);
 	release(&server);
 	/* Ended by a signal: nobody else will take the mount away. */
 	struct fail ignored = FAIL_INIT;

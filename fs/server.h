@@ -10,6 +10,7 @@
 #include "core/running/calls.h"
 #include "core/running/executor.h"
 #include "core/tools/registry.h"
+#include "core/tools/watch.h"
 #include "fs/file.h"
 #include "fs/handle.h"
 #include "fs/node.h"
@@ -22,6 +23,7 @@ struct server {
 	const struct mount_options *options; /* borrowed */
 	struct loop *loop;
 	struct registry *registry;
+	struct watch *watch;
 	struct snapshot *snapshot; /* a reference: what the tree shows now */
 	struct executor *executor;
 	struct calls *calls;
@@ -47,9 +49,10 @@ void server_refresh_environment(struct server *server);
 
 /*
  * Serves an existing mount on fuse_fd (becomes the server's) until it is unmounted or a signal ends
- * it. on_ready(arg) is called once, when the tree can be used. 0 or *why.
+ * it. covered_fd is the directory that lies below the mount; borrowed. on_ready(arg) is called once,
+ * when the tree can be used. 0 or *why.
  */
-int server_run(const struct mount_options *options, int fuse_fd, void (*on_ready)(void *arg),
-	void *arg, struct fail *why);
+int server_run(const struct mount_options *options, int fuse_fd, int covered_fd,
+	void (*on_ready)(void *arg), void *arg, struct fail *why);
 
 #endif
