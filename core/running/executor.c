@@ -9,6 +9,7 @@
 #include "core/base/auto.h"
 #include "core/base/xalloc.h"
 #include "core/running/pool.h"
+#include "core/running/program.h"
 
 void executor_config_defaults(struct executor_config *config)
 {
@@ -93,7 +94,7 @@ static void find_programs(struct executor *executor)
 	static const char *const scripts[RUNTIMES] = { "node/host.mjs", "python/host.py" };
 	for (size_t i = 0; i < RUNTIMES; i++) {
 		struct fail why = FAIL_INIT; /* told to those who call a tool that needs it */
-		executor->programs[i] = spawn_find_program(programs[i], executor->config.env, &why);
+		executor->programs[i] = program_find(programs[i], executor->config.env, &why);
 		executor->scripts[i] =
 			xasprintf("%s/host/%s", executor->config.lib_dir, scripts[i]);
 	}

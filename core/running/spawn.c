@@ -21,8 +21,6 @@
 #include "core/base/xalloc.h"
 #include "core/running/warden.h"
 
-#define USUAL_PATH "/usr/local/bin:/usr/bin:/bin"
-
 #define REPORT_FD 4 /* in the child, until exec closes it */
 #define ASIDE_FD 10 /* descriptors are first moved here and above, out of each other's way */
 #define SIGNAL_MAX 64
@@ -389,33 +387,4 @@ int spawn_child(const struct spawn_request *request, struct spawn_child *child, 
 		continue;
 	*child = (struct spawn_child)SPAWN_CHILD_INIT;
 	return why->code;
-}
-
-/* ---- environment */
-
-const char *spawn_get_env(const char *const *env, const char *name)
-{
-	size_t len = strlen(name);
-	for (; *env; env++)
-		if (strncmp(*env, name, len) == 0 && (*env)[len] == '=')
-			return *env + len + 1;
-	return NULL;
-}
-
-char *spawn_find_program(const char *name, const char *const *env, struct fail *why)
-{
-	const char *path = spawn_get_env(env, "PATH");
-	if (!path)
-		path = USUAL_PATH;
-	for (const char *at = path; at; at = strchr(at, ':') ? strchr(at, ':') + 1 : NULL) {
-		int len = (int)strcspn(at, ":");
-		struct stat st;
-		auto_free char *file = xasprintf("%.*s/%s", len, at, name);
-		if (len > 0 && *at == '/' && access(file, X_OK) == 0 && stat(file, &st) == 0 &&
-			S_ISREG(st.st_mode))
-			return take_ptr(&file);
-	}
-	fail_set(why, -ENOENT,
-		"'%s' is not installed: it is in none of the directories of PATH (%s)", name, path);
-	return NULL;
 }
