@@ -317,6 +317,19 @@ static void show_help(struct callfile *file, fuse_req_t req, size_t size)
 	accept_write(file, req, size);
 }
 
+/* The tool as it is now: it may have been edited, or removed, since the file was opened. */
+static int refresh_tool(struct callfile *file, struct fail *why)
+{
+	struct tool *now = snapshot_find(file->server->snapshot, file->tool->name);
+	if (!now)
+		return fail_set(why, -ENODEV, "the tool '%s' was removed; nothing was run",
+			file->tool->name);
+	tool_ref(now);
+	tool_unref(file->tool);
+	file->tool = now;
+	return 0;
+}
+
 static void write_gather(struct callfile *file, fuse_req_t req, const char *bytes, size_t size)
 {
 	struct fail why = FAIL_INIT;
@@ -325,7 +338,7 @@ static void write_gather(struct callfile *file, fuse_req_t req, const char *byte
 	if (file->refused_seq)
 		calls_forget(file->server->calls, file->refused_seq);
 	file->refused_seq = 0;
-	if (load_caller(file, fuse_req_ctx(req), &why) == 0 &&
+	if (load_caller(file, fuse_req_ctx(req), &why) == 0 && refresh_tool(file, &why) == 0 &&
 		document_add(&file->document, bytes, size, &why) == 0 &&
 		file->document.state == DOCUMENT_COMPLETE && file->document.kind == DOCUMENT_RUN)
 		help = read_run(file, &why);
