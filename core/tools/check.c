@@ -216,7 +216,7 @@ static void check_single(struct checker *checker, const char *path)
 	}
 	auto_close int fd =
 		checker->root ? root_open_dir(checker->root, slash + 1, O_RDONLY) : code;
-	if (fd < 0) {
+	if (!checker->root || fd < 0) {
 		add(checker->report, path, FAULT_ERROR, "missing-source", "cannot be read: %s",
 			strerror(-fd));
 		root_unref(checker->root);
