@@ -421,7 +421,7 @@ uint64_t calls_reserve(struct calls *calls, struct tool *tool, const struct call
 	}
 	const struct shelf *shelf = shelves_find(&calls->shelves, tool->name, caller->who.uid);
 	for (const struct entry *entry = shelf ? shelf->first : NULL; entry; entry = entry->next)
-		if (strcmp(entry->call.id, id) == 0) {
+		if (!entry->forgotten && strcmp(entry->call.id, id) == 0) {
 			fail_set(why, -EEXIST, "there is a call '%s' already", id);
 			return 0;
 		}
