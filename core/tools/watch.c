@@ -23,6 +23,7 @@
 
 #define TICK_MS 2     /* between two reads of the kernel's queue while something happens */
 #define SLICE_MS 5    /* of work in one turn of the loop */
+#define SPACING_MS 15 /* between two snapshots at least */
 #define SETTLE_MS 50  /* a snapshot is made at least this often while there is more to do */
 #define POLL_SHARE 20 /* polling takes at most one part in that many of the time */
 
@@ -40,7 +41,8 @@ struct watch {
 	struct watchdir *first_due, **last_due; /* the queue: linked by next_due */
 	size_t queued;
 	bool unsettled; /* something was looked at since the last snapshot */
-	uint64_t unsettled_ms;
+	uint64_t unsettled_ms, settled_ms;
+	bool is_entering; /* a source is another one: its tools are shown when all are loaded */
 	uint64_t busy_ms; /* spent since the last poll */
 	bool poll_all;    /* each second poll looks at everything */
 	struct watch_stats stats;
@@ -327,35 +329,26 @@ static void queue_all(struct watch *watch, struct watch_source *source, bool is_
 	source->lost = source->recheck = false;
 }
 
-/* Whether the path leads where the registry found the source. */
-static bool leads_there(const struct watch_source *source, int fd, const struct root *known)
-{
-	if (fd == -EXDEV)
-		return known; /* a mount of pegfs over it */
-	struct root *now = fd >= 0 ? root_new(source->path, fd) : NULL;
-	bool is_same = now ? root_equal(now, known) : !known;
-	root_unref(now);
-	return is_same;
-}
-
 static void check_source(struct watch *watch, struct watch_source *source)
 {
 	source->changed = source->unfinished = false;
 	int fd = watch_source_follow(source, watch->notify, registry_covered(watch->registry));
-	bool is_same = leads_there(source, fd, registry_root(watch->registry, source->index));
-	if (!is_same) {
+	if (fd >= 0)
+		close(fd);
+	bool is_new = registry_enter_source(watch->registry, source->index);
+	note_unsettled(watch);
+	if (is_new) {
 		drop_dirs(watch, source);
-		registry_load_source(watch->registry, source->index);
+		watch->is_entering = true;
 		watch->stats.scans++;
-		note_unsettled(watch);
 	}
 	bool is_watched = source->root_place && source->root_place->notify.inode;
-	if (!is_same || !is_watched)
+	if (is_new || !is_watched)
 		watch_source_enter(
 			source, watch->notify, registry_root(watch->registry, source->index));
 	check_mounts(watch, source);
-	if (!is_same || !source->entered || source->lost || source->recheck)
-		queue_all(watch, source, !source->lost);
+	if (is_new || !source->entered || source->lost || source->recheck)
+		queue_all(watch, source, !is_new && source->entered && !source->lost);
 	source->entered = true;
 }
 
@@ -477,9 +470,10 @@ static bool work_on_dirs(struct watch *watch, uint64_t until_ms)
 
 static void settle(struct watch *watch)
 {
-	watch->unsettled = false;
+	watch->unsettled = watch->is_entering = false;
 	if (registry_renew(watch->registry))
 		watch->events->on_snapshot(watch->arg);
+	watch->settled_ms = clock_ms();
 }
 
 static bool has_changed_source(const struct watch *watch)
@@ -501,11 +495,13 @@ static void on_timer(void *arg)
 	uint64_t now = clock_ms();
 	for (size_t i = 0; i < watch->count && !is_behind; i++)
 		tell_refused(watch, &watch->sources[i]);
-	if (watch->unsettled && (!is_behind || now >= watch->unsettled_ms + SETTLE_MS))
+	bool is_late = now >= watch->unsettled_ms + SETTLE_MS && !watch->is_entering;
+	bool is_spaced = now >= watch->settled_ms + SPACING_MS;
+	if (watch->unsettled && is_spaced && (!is_behind || is_late))
 		settle(watch);
 	watch->busy_ms += clock_ms() - start;
 	arm_poll(watch);
-	if (watch->queued > 0 || has_changed_source(watch))
+	if (watch->queued > 0 || watch->unsettled || has_changed_source(watch))
 		loop_arm_timer(
 			watch->loop, &watch->timer, is_behind ? 0 : TICK_MS, on_timer, watch);
 	else if (watch->notify)

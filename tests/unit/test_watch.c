@@ -641,7 +641,7 @@ static void a_storm_costs_a_bounded_number_of_snapshots(void **state)
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	uint64_t took_ms = (uint64_t)((end.tv_sec - begin.tv_sec) * 1000 +
 				      (end.tv_nsec - begin.tv_nsec) / 1000000);
-	assert_true(world->snapshots <= took_ms / 40 + 2);
+	assert_true(world->snapshots <= took_ms / 15 + 2);
 	assert_int_equal(watch_stats(world->watch).scans, 0);
 	wait_until(world, sees_all);
 	world->snapshots = 0;
