@@ -241,7 +241,7 @@ static int serve(struct server *server, int fuse_fd, int covered_fd, const struc
  */
 static void forbid_dumps(void)
 {
-	const struct rlimit none = { 0, 0 };
+	const struct rlimit none = { 0, 1 }; /* 1, so that spawn.c can give it to hosts */
 	setrlimit(RLIMIT_CORE, &none);
 #ifndef __SANITIZE_ADDRESS__ /* its leak check reads this process as a debugger does */
 	prctl(PR_SET_DUMPABLE, 0);

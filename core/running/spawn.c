@@ -113,11 +113,25 @@ static int set_limit(__rlimit_resource_t resource, const struct rlimit *limit)
 	return limit->rlim_max == 0 ? 0 : setrlimit(resource, limit);
 }
 
+/*
+ * A core dump would hold parameters and secrets (A21). One byte rather than none, where that is
+ * allowed: Linux writes no file then either, and of the two only 1 keeps it from feeding a
+ * core_pattern that is a pipe.
+ */
+static int forbid_core_dumps(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_CORE, &limit) < 0)
+		return -1;
+	if (limit.rlim_max > 1)
+		limit.rlim_max = 1;
+	limit.rlim_cur = limit.rlim_max;
+	return setrlimit(RLIMIT_CORE, &limit);
+}
+
 static int set_limits(const struct plan *plan)
 {
-	/* A core file would hold parameters and secrets (A21). */
-	const struct rlimit no_core = { .rlim_cur = 0, .rlim_max = 0 };
-	if (setrlimit(RLIMIT_CORE, &no_core) < 0 || set_limit(RLIMIT_NOFILE, &plan->files) < 0)
+	if (forbid_core_dumps() < 0 || set_limit(RLIMIT_NOFILE, &plan->files) < 0)
 		return -1;
 	return set_limit(RLIMIT_DATA, &plan->memory);
 }
