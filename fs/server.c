@@ -153,6 +153,8 @@ static void adopt_snapshot(struct server *server)
 	server->tree_digest = digest_of(server->snapshot);
 	clock_gettime(CLOCK_REALTIME, &server->changed);
 	views_reset(&server->views);
+	for (size_t i = 0; i < server->snapshot->count; i++)
+		executor_prepare(server->executor, server->snapshot->tools[i]);
 	if (server->session && server->has_epoch && session_drop_names(server->session) < 0)
 		log_errno(LOG_LEVEL_WARNING, "the kernel keeps cached names");
 }
