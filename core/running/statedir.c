@@ -4,11 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,17 +21,37 @@
 #include "core/base/xalloc.h"
 
 #define LOCK_NAME "lock"
+#define SHM_SIZE_MIN ((uint64_t)256 << 20) /* a container has 64 MiB there: too few for results */
 #define WAIT_STEP_MS 10
 #define LOCK_LIMIT_MS 5000
 
+static bool is_tmpfs(const char *path, uint64_t size_min)
+{
+	struct statfs fs;
+	return statfs(path, &fs) == 0 && fs.f_type == TMPFS_MAGIC &&
+	       (uint64_t)fs.f_blocks * (uint64_t)fs.f_bsize >= size_min;
+}
+
+static bool is_own_or_free(const char *path)
+{
+	struct stat st;
+	return lstat(path, &st) < 0 ? errno == ENOENT
+				    : S_ISDIR(st.st_mode) && st.st_uid == geteuid();
+}
+
+/* On a disk each call costs milliseconds; in /dev/shm somebody else may have taken the name. */
 static char *base_path(void)
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
-	if (geteuid() == 0)
+	bool is_root = geteuid() == 0;
+	if (is_root && is_tmpfs("/run", 0))
 		return xstrdup("/run/pegfs");
-	if (runtime && *runtime == '/')
+	if (!is_root && runtime && *runtime == '/')
 		return xasprintf("%s/pegfs", runtime);
-	return xasprintf("/tmp/pegfs-%u", (unsigned)geteuid());
+	auto_free char *shared = xasprintf("/dev/shm/pegfs-%u", (unsigned)geteuid());
+	if (is_tmpfs("/dev/shm", SHM_SIZE_MIN) && is_own_or_free(shared))
+		return take_ptr(&shared);
+	return is_root ? xstrdup("/run/pegfs") : xasprintf("/tmp/pegfs-%u", (unsigned)geteuid());
 }
 
 static char *path_of(const char *mountpoint)

@@ -1,9 +1,11 @@
 /* State directories: one server a mount point, nothing of the dead, no foreign directory. */
+#include <linux/magic.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 
 #include "core/running/statedir.h"
@@ -221,6 +223,37 @@ static void a_link_in_the_place_of_a_directory_is_refused(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
+/* In a container /run is often on a disk, on which each call would cost milliseconds. */
+static void where_run_is_no_tmpfs_it_is_in_shared_memory(void **state)
+{
+	(void)state;
+	struct statfs fs;
+	if (geteuid() != 0 || statfs("/tmp", &fs) < 0 || fs.f_type == TMPFS_MAGIC)
+		skip();
+	assert_int_equal(mount("/tmp", "/run", NULL, MS_BIND, NULL), 0);
+	assert_int_equal(mount("none", "/dev/shm", "tmpfs", 0, "size=1g"), 0);
+	struct statedir dir = STATEDIR_INIT, taken = STATEDIR_INIT;
+	make(&dir, "/a");
+	assert_true(strncmp(dir.path, "/dev/shm/pegfs-0/", 17) == 0);
+	statedir_remove(&dir);
+	/* Anybody can write there: who was first keeps nobody from serving. */
+	assert_int_equal(rmdir("/dev/shm/pegfs-0"), 0);
+	assert_int_equal(mkdir("/dev/shm/pegfs-0", 0777), 0);
+	assert_int_equal(chown("/dev/shm/pegfs-0", 1, 1), 0);
+	make(&taken, "/a");
+	assert_true(strncmp(taken.path, "/run/pegfs/", 11) == 0);
+	statedir_remove(&taken);
+	assert_int_equal(rmdir("/run/pegfs"), 0);
+	assert_int_equal(umount2("/dev/shm", MNT_DETACH), 0);
+	assert_int_equal(mount("none", "/dev/shm", "tmpfs", 0, "size=1m"), 0);
+	make(&dir, "/a");
+	assert_true(strncmp(dir.path, "/run/pegfs/", 11) == 0);
+	statedir_remove(&dir);
+	assert_int_equal(rmdir("/run/pegfs"), 0);
+	assert_int_equal(umount2("/dev/shm", MNT_DETACH), 0);
+	assert_int_equal(umount2("/run", MNT_DETACH), 0);
+}
+
 #define RACERS 4
 #define ROUNDS 200
 
@@ -277,6 +310,7 @@ int main(void)
 		base_test(nobody_is_waited_for_where_nobody_serves),
 		base_test(a_foreign_base_is_refused),
 		base_test(a_link_in_the_place_of_a_directory_is_refused),
+		base_test(where_run_is_no_tmpfs_it_is_in_shared_memory),
 		base_test(servers_that_come_and_go_at_once_do_not_clear_each_other_away),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
