@@ -56,6 +56,9 @@ static void on_snapshot(void *arg)
 static void on_file(void *arg, const struct tool *tool, const char *path)
 {
 	struct world *world = arg;
+	const struct snapshot *snapshot = registry_current(world->registry);
+	const struct tool *shown = snapshot_find(snapshot, tool->name);
+	assert_true(shown == tool || strcmp(shown->dir, tool->dir) != 0);
 	buf_printf(&world->files, " %s:%s ", tool->name, path);
 	stop_when_there(world);
 }
@@ -388,6 +391,18 @@ static void directories_that_come_later_are_watched(void **state)
 	assert_null(strstr(buf_str(&world->files), "sub/z"));
 }
 
+static void a_file_that_changes_with_its_manifest_is_told_after_the_snapshot(void **state)
+{
+	struct world *world = *state;
+	write_tool(world, "s/a", "a", "one");
+	start(world, "s");
+	scratch_write(world->scratch, "s/a/x", "2");
+	write_manifest(world, "s/a", "a", "two");
+	wait_for_file(world, "a:x");
+	wait_for(world, "a=two|");
+	assert_int_equal(world->snapshots, 1);
+}
+
 static void many_changes_in_one_tool_are_told_as_one(void **state)
 {
 	struct world *world = *state;
@@ -717,6 +732,7 @@ int main(void)
 		world_test(a_file_that_is_never_closed_is_seen_all_the_same),
 		world_test(changes_deep_in_a_tool_are_told),
 		world_test(directories_that_come_later_are_watched),
+		world_test(a_file_that_changes_with_its_manifest_is_told_after_the_snapshot),
 		world_test(many_changes_in_one_tool_are_told_as_one),
 		world_test(a_tool_with_too_many_directories_is_not_seen_as_a_whole),
 		world_test(r96_a_source_that_comes_late_is_seen),
