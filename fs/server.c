@@ -21,6 +21,7 @@
 static void on_session_end(void *arg)
 {
 	struct server *server = arg;
+	server->is_disconnected = true;
 	loop_stop(server->loop, 0);
 }
 
@@ -207,6 +208,7 @@ static void make_tools(struct server *server, int covered_fd)
 static void release(struct server *server)
 {
 	handles_release(&server->handles);
+	map_release(&server->readable);
 	session_free(server->session);
 	executor_free(server->executor);
 	calls_free(server->calls);
@@ -250,6 +252,20 @@ static void forbid_dumps(void)
 #endif
 }
 
+/*
+ * Whether this server leaves a mount that nobody else will take away: it was ended by a signal, or
+ * its connection was aborted. After an unmount there is none; but there may be the mount of another
+ * server already, which answers: looking at it is safe, for a dead one answers ENOTCONN at once.
+ */
+static bool leaves_mount(const struct server *server)
+{
+	const char *path = server->options->mountpoint;
+	struct stat st;
+	if (!mount_is_ours(path))
+		return false;
+	return !server->is_disconnected || (stat(path, &st) < 0 && errno == ENOTCONN);
+}
+
 int server_run(const struct mount_options *options, int fuse_fd, int covered_fd,
 	void (*on_ready)(void *arg), void *arg, struct fail *why)
 {
@@ -267,9 +283,8 @@ int server_run(const struct mount_options *options, int fuse_fd, int covered_fd,
 	else
 		serve(&server, fuse_fd, covered_fd, &state, on_ready, arg, why);
 	release(&server);
-	/* Ended by a signal: nobody else will take the mount away. */
 	struct fail ignored = FAIL_INIT;
-	if (mount_is_ours(options->mountpoint))
+	if (leaves_mount(&server))
 		mount_detach(options->mountpoint, true, &ignored);
 	statedir_remove(&state);
 	return why->code;

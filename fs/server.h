@@ -31,10 +31,13 @@ struct server {
 	struct views views;
 	struct files files;
 	struct handles handles;
+	struct map
+		readable; /* node number -> struct callfile, of those that can be read; borrowed */
 	struct stat integrations; /* as that file was when it was read */
 	uint64_t call_serial;     /* of the next look-up of `call` */
 	uint32_t tree_digest;     /* of all tools and faults: what the root's texts are made from */
 	bool has_epoch;           /* the kernel can drop all cached names at once (Linux 6.16) */
+	bool is_disconnected;     /* the kernel has ended the session */
 	struct timespec started;  /* CLOCK_REALTIME */
 	struct timespec changed;  /* CLOCK_REALTIME; when the set of tools changed last */
 	int state_fd;             /* the private directory */
