@@ -14,7 +14,7 @@
 #include "core/base/auto.h"
 #include "core/base/io.h"
 #include "core/base/log.h"
-#include "core/cmd/command.h"
+#include "core/cmd/cmdline.h"
 #include "core/running/statedir.h"
 #include "fs/mount.h"
 #include "fs/options.h"
@@ -120,7 +120,7 @@ static int mount_tools(bool is_helper, int argc, char **argv)
 	return status;
 }
 
-int cmd_mount(int argc, char **argv)
+static int mount_command(int argc, char **argv)
 {
 	return mount_tools(false, argc, argv);
 }
@@ -148,31 +148,36 @@ static int unmount(const char *path, bool lazy)
 	return COMMAND_OK;
 }
 
-int cmd_umount(int argc, char **argv)
+static const struct command_option umount_options[] = {
+	{ "lazy", 'l', NULL, "also while the tree is in use", NULL },
+	{ NULL, 0, NULL, NULL, NULL },
+};
+
+static int umount_command(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "lazy", no_argument, NULL, 'l' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
 	bool lazy = false;
 	int option;
-	optind = 0;
-	while ((option = getopt_long(argc, argv, "lh", options, NULL)) != -1)
-		switch (option) {
-		case 'l':
-			lazy = true;
-			break;
-		case 'h':
-			printf("usage: pegfs umount [--lazy] MOUNTPOINT\n\n"
-			       "Unmounts, and returns when the daemon has ended.\n\n"
-			       "  -l, --lazy  also while the tree is in use\n");
-			return COMMAND_OK;
-		default:
-			fprintf(stderr, "see 'pegfs umount --help'\n");
+	cmdline_begin();
+	while ((option = cmdline_next(&cmd_umount, argc, argv)) != CMDLINE_END) {
+		if (option == CMDLINE_WRONG)
 			return COMMAND_USAGE;
-		}
+		lazy = true;
+	}
 	if (optind + 1 != argc)
 		return command_misuse("umount", "name one mount point");
 	return unmount(argv[optind], lazy);
 }
+
+const struct command cmd_mount = { .name = "mount",
+	.summary = "show tools as a tree",
+	.arguments = "MOUNTPOINT",
+	.takes = COMMAND_TAKES_DIRS,
+	.run = mount_command };
+
+const struct command cmd_umount = { .name = "umount",
+	.summary = "take the tree away",
+	.arguments = "MOUNTPOINT",
+	.about = "Unmounts, and returns when the daemon has ended.\n",
+	.options = umount_options,
+	.takes = COMMAND_TAKES_DIRS,
+	.run = umount_command };

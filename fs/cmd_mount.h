@@ -2,8 +2,11 @@
 #ifndef PEGFS_FS_CMD_MOUNT_H
 #define PEGFS_FS_CMD_MOUNT_H
 
-int cmd_mount(int argc, char **argv);
+#include "core/cmd/command.h"
+
+extern const struct command cmd_mount; /* less its options: options_table() */
+extern const struct command cmd_umount;
+
 int cmd_mount_helper(int argc, char **argv); /* as mount(8) runs it: SOURCE MOUNTPOINT -o ... */
-int cmd_umount(int argc, char **argv);
 
 #endif

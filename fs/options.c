@@ -13,8 +13,10 @@
 
 #include "core/base/auto.h"
 #include "core/base/xalloc.h"
+#include "core/cmd/command.h"
 #include "core/running/calls.h"
 #include "core/running/integrations.h"
+#include "core/running/libdir.h"
 #include "fs/mount.h"
 
 #define REQUEST_MAX_DEFAULT ((size_t)64 * 1024 * 1024)
@@ -287,6 +289,17 @@ static int take_words(struct mount_options *options, const char *list, struct fa
 	}
 }
 
+const struct command_option *options_table(void)
+{
+	static struct command_option table[ROWS + 1];
+	for (size_t i = 0; i < ROWS; i++)
+		table[i] = (struct command_option){ rows[i].name,
+			rows[i].letter ? rows[i].letter : 256 + (int)i, rows[i].value, rows[i].help,
+			strcmp(rows[i].name, "log-level") == 0 ? "error warning info debug"
+							       : NULL };
+	return table;
+}
+
 /* A number with a default, which all have but the descriptor for READY. */
 static bool is_limit(const struct option_row *row)
 {
@@ -365,29 +378,6 @@ static int take_options(struct mount_options *options, int argc, char **argv, st
 	return 0;
 }
 
-/* build/pegfs finds build/lib/pegfs; PREFIX/bin/pegfs finds PREFIX/lib/pegfs. */
-static int find_lib_dir(struct mount_options *options, struct fail *why)
-{
-	if (options->lib_dir)
-		return 0;
-	char exe[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	if (len < 0)
-		return fail_errno(why, "cannot find out where this program is");
-	exe[len] = '\0';
-	for (char *slash = strrchr(exe, '/'); slash; slash = strrchr(exe, '/')) {
-		*slash = '\0';
-		auto_free char *path = xasprintf("%s/lib/pegfs", exe);
-		if (access(path, R_OK) == 0) {
-			options->lib_dir = take_ptr(&path);
-			return 0;
-		}
-	}
-	return fail_set(why, -ENOENT,
-		"the host scripts are missing: there is no lib/pegfs beside or above this program; "
-		"run 'make' or 'make install', or give --lib-dir");
-}
-
 /* The daemon leaves the working directory: relative directories are made absolute before. */
 static int make_tools_absolute(struct mount_options *options, struct fail *why)
 {
@@ -442,7 +432,9 @@ int options_parse(
 			"no tool directories: give --tools DIR:DIR... or set PI_TOOLS_DIRS");
 	if (take_mountpoint(options, argv[optind], why) < 0)
 		return why->code;
-	return find_lib_dir(options, why);
+	if (!options->lib_dir)
+		options->lib_dir = libdir_find(why);
+	return why->code;
 }
 
 void options_release(struct mount_options *options)

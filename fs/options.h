@@ -11,6 +11,8 @@
 #include "core/running/environment.h"
 #include "core/running/executor.h"
 
+struct command_option;
+
 struct mount_options {
 	char *mountpoint;   /* owned; absolute */
 	char *shown_at;     /* owned; the path that the texts name */
@@ -36,6 +38,9 @@ struct mount_options {
 int options_parse(
 	struct mount_options *options, bool is_helper, int argc, char **argv, struct fail *why);
 void options_release(struct mount_options *options);
+
+/* The options as a table for completions; ends with a row of NULL. */
+const struct command_option *options_table(void);
 
 /*
  * The environment of tools as it is now: the platform's variables, over them the integrations, over
