@@ -14,13 +14,16 @@
 #include "core/base/auto.h"
 #include "core/base/io.h"
 #include "core/base/log.h"
+#include "core/base/xalloc.h"
 #include "core/cmd/cmdline.h"
 #include "core/running/statedir.h"
+#include "core/tools/sync.h"
 #include "fs/mount.h"
 #include "fs/options.h"
 #include "fs/server.h"
 
 #define END_LIMIT_MS 5000
+#define SEED_WAIT_MS 60000 /* for another sync of the same directory */
 
 /* Who waits for the mount to be ready. */
 struct waiter {
@@ -102,6 +105,29 @@ static int serve_in_background(const struct mount_options *options)
 	return status;
 }
 
+/*
+ * --seed: before anything is mounted, so that what fails is seen by whoever mounts. A tool that fails
+ * is left as it was and told; the others are there. Two mounts of one directory may start at once.
+ */
+static int sync_seed(const struct mount_options *options)
+{
+	if (!options->seed)
+		return COMMAND_OK;
+	auto_free char *target = xstrndup(options->tools, strcspn(options->tools, ":"));
+	const struct sync_options how = { .wait_ms = SEED_WAIT_MS };
+	struct sync_report report;
+	struct fail why = FAIL_INIT;
+	int result = sync_run(options->seed, target, &how, &report, &why);
+	for (size_t i = 0; i < report.count; i++)
+		if (report.items[i].problem)
+			fprintf(stderr, "pegfs mount: --seed: %s: %s\n", report.items[i].name,
+				report.items[i].problem);
+	sync_report_release(&report);
+	if (result < 0)
+		fail_context(&why, "--seed");
+	return result < 0 ? command_failed("mount", why.text) : COMMAND_OK;
+}
+
 static int mount_tools(bool is_helper, int argc, char **argv)
 {
 	struct mount_options options;
@@ -113,8 +139,10 @@ static int mount_tools(bool is_helper, int argc, char **argv)
 		status = parsed == -EINVAL ? COMMAND_USAGE : COMMAND_FAILED;
 	} else if (parsed == 0) {
 		const struct waiter waiter = { .fd = options.ready_fd };
-		status = options.foreground ? serve(&options, waiter)
-					    : serve_in_background(&options);
+		status = sync_seed(&options);
+		if (status == COMMAND_OK)
+			status = options.foreground ? serve(&options, waiter)
+						    : serve_in_background(&options);
 	}
 	options_release(&options);
 	return status;

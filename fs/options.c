@@ -142,6 +142,15 @@ static int set_integrations(struct mount_options *options, const struct option_r
 	return options->integrations ? 0 : fail_errno(why, "--integrations '%s'", value);
 }
 
+static int set_seed(struct mount_options *options, const struct option_row *row, const char *value,
+	struct fail *why)
+{
+	(void)row;
+	free(options->seed);
+	options->seed = realpath(value, NULL);
+	return options->seed ? 0 : fail_errno(why, "--seed '%s'", value);
+}
+
 static int set_log_level(struct mount_options *options, const struct option_row *row,
 	const char *value, struct fail *why)
 {
@@ -165,6 +174,9 @@ static const struct option_row rows[] = {
 		OTHER(set_tools) },
 	{ "foreground", 'f', NULL, "stay in front, log to standard error", OTHER(set_foreground) },
 	{ "at", 0, "PATH", "where readers see the tree, if not at MOUNTPOINT", OTHER(set_at) },
+	{ "seed", 0, "DIR",
+		"first copy newer tools from there to the first of --tools ('pegfs sync')",
+		OTHER(set_seed) },
 	{ "env", 0, "NAME=VALUE", "a variable for the tools; may be repeated", OTHER(set_env) },
 	{ "env-file", 0, "FILE", "the same, a line each", OTHER(set_env_file) },
 	{ "integrations", 0, "FILE", "JSON that becomes OFFICER_RESOURCES and what follows from it",
@@ -444,6 +456,7 @@ void options_release(struct mount_options *options)
 	free(options->tools);
 	free(options->lib_dir);
 	free(options->integrations);
+	free(options->seed);
 	environment_release(&options->asked);
 }
 
@@ -465,6 +478,8 @@ int options_render(const struct mount_options *options, struct buf *out)
 		options->allow_other ? "yes" : "no");
 	if (options->integrations)
 		buf_printf(out, "integrations=%s\n", options->integrations);
+	if (options->seed)
+		buf_printf(out, "seed=%s\n", options->seed);
 	for (size_t i = 0; i < ROWS; i++)
 		if (is_limit(&rows[i]))
 			buf_printf(out, "%s=%llu\n", rows[i].name, get_number(options, &rows[i]));
