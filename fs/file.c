@@ -14,6 +14,8 @@
 #include "core/tools/source.h"
 #include "fs/ino.h"
 
+#define TRIES_MAX 16 /* for a number that no other file has */
+
 static void free_file(struct file *file)
 {
 	free(file->tool_name);
@@ -41,32 +43,76 @@ const struct file *files_next(const struct files *files, size_t *at)
 	return slot ? slot->value : NULL;
 }
 
+static uint64_t hash_path(const char *tool_name, const char *path)
+{
+	uint64_t hash = map_hash(MAP_HASH_SEED, tool_name, strlen(tool_name) + 1);
+	return map_hash(hash, path, strlen(path));
+}
+
 uint64_t file_ino(const struct tool *tool, const char *path)
 {
-	uint64_t hash = map_hash(MAP_HASH_SEED, tool->name, strlen(tool->name) + 1);
-	return ino_file(map_hash(hash, path, strlen(path)));
+	return ino_file(hash_path(tool->name, path));
+}
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino &&
+	       (a->st_mode & S_IFMT) == (b->st_mode & S_IFMT);
+}
+
+/* Directories and links have no pages: whichever it is, it is the one at that path. */
+static bool is_this(
+	const struct file *file, const char *tool_name, const char *path, const struct stat *st)
+{
+	return strcmp(file->tool_name, tool_name) == 0 && strcmp(file->path, path) == 0 &&
+	       (is_same(&file->seen, st) ||
+		       (!S_ISREG(st->st_mode) && !S_ISREG(file->seen.st_mode)));
+}
+
+static uint64_t hash_file(const struct tool *tool, const char *path, const struct stat *st)
+{
+	uint64_t hash = hash_path(tool->name, path);
+	if (!S_ISREG(st->st_mode))
+		return hash;
+	hash = map_hash(hash, &st->st_dev, sizeof(st->st_dev));
+	return map_hash(hash, &st->st_ino, sizeof(st->st_ino));
+}
+
+/* The one that is known, or the number that it gets. */
+static struct file *find(struct files *files, const struct tool *tool, const char *path,
+	const struct stat *st, uint64_t *ino)
+{
+	uint64_t hash = hash_file(tool, path, st);
+	struct file *file = NULL;
+	/* Whoever writes tools can make names that meet: those of others must not vanish for it. */
+	for (unsigned char tries = 0; tries < TRIES_MAX; tries++) {
+		*ino = ino_file(hash);
+		file = map_get(&files->by_ino, *ino);
+		if (!file || is_this(file, tool->name, path, st))
+			return file;
+		hash = map_hash(hash, &tries, sizeof(tries));
+	}
+	log_msg(LOG_LEVEL_ERROR, "%s/%s has the node number of %s/%s and is not shown: rename it",
+		tool->name, path, file->tool_name, file->path);
+	*ino = 0;
+	return NULL;
 }
 
 const struct file *files_note(
-	struct files *files, const struct tool *tool, const char *path, mode_t type)
+	struct files *files, const struct tool *tool, const char *path, const struct stat *st)
 {
-	uint64_t ino = file_ino(tool, path);
-	struct file *file = map_get(&files->by_ino, ino);
+	uint64_t ino = 0;
+	struct file *file = find(files, tool, path, st, &ino);
+	if (!file && ino == 0)
+		return NULL;
 	if (!file) {
 		file = xcalloc(1, sizeof(*file));
-		*file = (struct file){
-			.ino = ino, .tool_name = xstrdup(tool->name), .path = xstrdup(path)
-		};
+		file->ino = ino;
+		file->tool_name = xstrdup(tool->name);
+		file->path = xstrdup(path);
 		map_put(&files->by_ino, ino, file);
 	}
-	if (strcmp(file->tool_name, tool->name) != 0 || strcmp(file->path, path) != 0) {
-		log_msg(LOG_LEVEL_ERROR,
-			"%s/%s has the node number of %s/%s and is not shown: "
-			"give it another name",
-			tool->name, path, file->tool_name, file->path);
-		return NULL;
-	}
-	file->type = type & S_IFMT;
+	file->seen = *st;
 	file->lookups++;
 	return file;
 }
@@ -97,18 +143,47 @@ static bool is_shown(mode_t mode)
 	return S_ISREG(mode) || S_ISDIR(mode) || S_ISLNK(mode);
 }
 
-int file_stat(const struct tool *tool, const char *path, struct stat *st)
+int file_look(const struct tool *tool, const char *path, struct stat *st)
 {
 	auto_close int fd = open_in_tool(tool, path, O_PATH | O_NOFOLLOW);
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, st) < 0)
 		return -errno;
-	if (!is_shown(st->st_mode))
-		return -ENOENT;
+	return is_shown(st->st_mode) ? 0 : -ENOENT;
+}
+
+void file_show(const struct file *file, struct stat *st)
+{
+	*st = file->seen;
 	st->st_mode &= S_IFMT | (S_ISLNK(st->st_mode) ? 0777 : 0555);
-	st->st_ino = file_ino(tool, path);
+	st->st_ino = ino_file(hash_path(file->tool_name, file->path));
+}
+
+int files_stat(struct files *files, const struct tool *tool, uint64_t ino, struct stat *st)
+{
+	struct file *file = map_get(&files->by_ino, ino);
+	if (!file)
+		return -ESTALE;
+	struct stat now;
+	int result = file_look(tool, file->path, &now);
+	if (result == 0 && is_this(file, tool->name, file->path, &now))
+		file->seen = now;
+	else if (!S_ISREG(file->seen.st_mode))
+		return result < 0 ? result : -ESTALE;
+	file_show(file, st);
 	return 0;
+}
+
+int file_reopen(const struct file *file, const struct tool *tool)
+{
+	auto_close int fd = file_open(tool, file->path, O_RDONLY);
+	struct stat st;
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	return is_same(&st, &file->seen) ? take_fd(&fd) : -ESTALE;
 }
 
 int file_open(const struct tool *tool, const char *path, int flags)

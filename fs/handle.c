@@ -77,7 +77,7 @@ static struct handle *open_bytes(struct bytes *bytes)
 
 static struct handle *open_file(const struct node *node, struct fail *why)
 {
-	int fd = file_open(node->tool, node->file->path, O_RDONLY);
+	int fd = file_reopen(node->file, node->tool);
 	if (fd < 0) {
 		fail_set(why, fd, "cannot open %s/%s: %s", node->tool->name, node->file->path,
 			strerror(-fd));

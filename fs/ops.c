@@ -82,11 +82,17 @@ static void on_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 {
 	(void)fi;
 	struct node node;
+	struct stat st;
 	int result = node_get(server_of(req), ino, &node);
-	if (result < 0)
+	const struct file *file = result < 0 ? files_get(&server_of(req)->files, ino) : NULL;
+	if (file) { /* its tool is gone, and somebody has it open: he reads on */
+		file_show(file, &st);
+		fuse_reply_attr(req, &st, 0);
+	} else if (result < 0) {
 		fuse_reply_err(req, -result);
-	else
+	} else {
 		reply_attr(req, &node);
+	}
 }
 
 /* On `call` all of it succeeds and changes nothing, so that cp -a, touch and tar work: 4.3. */
@@ -166,7 +172,7 @@ static int open_to_read(struct server *server, const struct node *node, struct f
 	struct fail why = FAIL_INIT;
 	struct handle *handle = handle_open(server, node, &why);
 	if (!handle) {
-		if (why.code != -ENOENT && why.code != -EACCES)
+		if (why.code != -ENOENT && why.code != -EACCES && why.code != -ESTALE)
 			log_msg(LOG_LEVEL_WARNING, "%s", why.text);
 		return why.code;
 	}
