@@ -137,7 +137,12 @@ static int mount_tools(bool is_helper, int argc, char **argv)
 	if (parsed < 0) {
 		command_failed("mount", why.text);
 		status = parsed == -EINVAL ? COMMAND_USAGE : COMMAND_FAILED;
-	} else if (parsed == 0) {
+	} else if (parsed > 0) {
+		struct command command = cmd_mount;
+		command.options = options_table();
+		cmdline_help(&command, stdout);
+		status = fflush(stdout) == 0 ? COMMAND_OK : COMMAND_FAILED;
+	} else {
 		const struct waiter waiter = { .fd = options.ready_fd };
 		status = sync_seed(&options);
 		if (status == COMMAND_OK)
@@ -199,6 +204,10 @@ static int umount_command(int argc, char **argv)
 const struct command cmd_mount = { .name = "mount",
 	.summary = "show tools as a tree",
 	.arguments = "MOUNTPOINT",
+	.about =
+		"Shows the tools of the tool directories as one tree at MOUNTPOINT; returns when it can be\n"
+		"used.\n",
+	.notes = "Exit status: 0 mounted, 1 failed, 2 wrong use.\n",
 	.takes = COMMAND_TAKES_DIRS,
 	.run = mount_command };
 
