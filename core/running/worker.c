@@ -44,6 +44,7 @@ static void on_started(struct worker *worker, struct job *job)
 	if (job->started)
 		return;
 	job->started = true;
+	executor_begin(job);
 	job_forget_params(job);
 	job->events->on_start(job->arg, host_get_pid(worker->host));
 }
