@@ -158,6 +158,11 @@ $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(CORE_LIB)
 	@mkdir -p $(@D)
 	$(Q)$(LINK) -o $@ $^ -lcmocka $(CORE_LIBS)
 
+$(BUILD)/tests/stress/%: $(BUILD)/obj/tests/stress/%.o $(CORE_LIB)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(LINK) -o $@ $^ $(CORE_LIBS) -lcmocka
+
 $(BUILD)/tests/describe: $(call obj,tests/oracle/describe.c) $(CORE_LIB)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
@@ -238,6 +243,13 @@ sanitize: check-asan
 
 check-tiny:
 	$(Q)+$(MAKE) VARIANT=tiny check-unit check-e2e
+
+# Not part of check: very many calls, through the executor alone and through a mount. Does anything grow?
+.PHONY: stress
+CALLS ?= 100000
+stress: all $(BUILD)/tests/stress/executor
+	$(Q)$(TEST_ENV) $(BUILD)/tests/stress/executor $(CALLS)
+	$(Q)$(TEST_ENV) $(PYTHON) tests/stress/calls.py $(CALLS)
 
 rules:
 	$(Q)$(PYTHON) tests/rules
@@ -362,6 +374,7 @@ help:
 	@echo '  rules            each rule has its test; writes docs/rules.md'
 	@echo 'make check-asan    the whole suite under ASan and UBSan (also: make sanitize)'
 	@echo 'make check-tiny    the same with every tunable at its smallest'
+	@echo 'make stress        CALLS=100000 calls: is anything left, does anything grow?'
 	@echo 'make install       PREFIX=/usr/local DESTDIR=; make uninstall'
 	@echo 'make deps          install what is missing for all of this'
 	@echo 'make lint          layers, headers, gcc -fanalyzer, clang-tidy, cppcheck, shellcheck, mandoc'
