@@ -130,14 +130,6 @@ void files_forget(struct files *files, uint64_t ino, uint64_t count)
 	free_file(file);
 }
 
-static int open_in_tool(const struct tool *tool, const char *path, int flags)
-{
-	auto_close int dir_fd = source_open_tool(tool);
-	if (dir_fd < 0)
-		return dir_fd;
-	return io_open_resolve(dir_fd, path, flags, RESOLVE_NO_SYMLINKS);
-}
-
 static bool is_shown(mode_t mode)
 {
 	return S_ISREG(mode) || S_ISDIR(mode) || S_ISLNK(mode);
@@ -145,7 +137,7 @@ static bool is_shown(mode_t mode)
 
 int file_look(const struct tool *tool, const char *path, struct stat *st)
 {
-	auto_close int fd = open_in_tool(tool, path, O_PATH | O_NOFOLLOW);
+	auto_close int fd = source_open_file(tool, path, O_PATH | O_NOFOLLOW);
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, st) < 0)
@@ -188,20 +180,20 @@ int file_reopen(const struct file *file, const struct tool *tool)
 
 int file_open(const struct tool *tool, const char *path, int flags)
 {
-	auto_close int seen = open_in_tool(tool, path, O_PATH | O_NOFOLLOW);
+	auto_close int seen = source_open_file(tool, path, O_PATH | O_NOFOLLOW);
 	struct stat st;
 	if (seen < 0)
 		return seen;
 	if (fstat(seen, &st) < 0)
 		return -errno;
 	if (S_ISDIR(st.st_mode))
-		return open_in_tool(tool, path, flags | O_DIRECTORY);
+		return source_open_file(tool, path, flags | O_DIRECTORY);
 	return S_ISREG(st.st_mode) ? io_reopen(seen) : -ENOENT;
 }
 
 int file_read_link(const struct tool *tool, const char *path, struct buf *out)
 {
-	auto_close int fd = open_in_tool(tool, path, O_PATH | O_NOFOLLOW);
+	auto_close int fd = source_open_file(tool, path, O_PATH | O_NOFOLLOW);
 	if (fd < 0)
 		return fd;
 	char target[4096];

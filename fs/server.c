@@ -146,16 +146,22 @@ static uint32_t digest_of(const struct snapshot *snapshot)
 	return (uint32_t)(hash ^ hash >> 32);
 }
 
+static void prepare_tool(void *arg, struct tool *tool)
+{
+	const struct server *server = arg;
+	executor_prepare(server->executor, tool);
+}
+
 /* From here on the tree shows the registry's current snapshot. */
 static void adopt_snapshot(struct server *server)
 {
-	snapshot_unref(server->snapshot);
+	struct snapshot *before = server->snapshot;
 	server->snapshot = snapshot_ref(registry_current(server->registry));
+	snapshot_each_new(before, server->snapshot, prepare_tool, server);
+	snapshot_unref(before);
 	server->tree_digest = digest_of(server->snapshot);
 	clock_gettime(CLOCK_REALTIME, &server->changed);
 	views_reset(&server->views);
-	for (size_t i = 0; i < server->snapshot->count; i++)
-		executor_prepare(server->executor, server->snapshot->tools[i]);
 	if (server->session && server->has_epoch && session_drop_names(server->session) < 0)
 		log_errno(LOG_LEVEL_WARNING, "the kernel keeps cached names");
 }
