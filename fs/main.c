@@ -7,6 +7,7 @@
 
 #include "core/cmd/command.h"
 #include "fs/cmd_mount.h"
+#include "fs/cmd_serve.h"
 
 static const struct command mount_commands[] = {
 	{ "mount", "show tools as a tree", cmd_mount },
@@ -41,5 +42,7 @@ int main(int argc, char **argv)
 	hold_standard_fds();
 	if (argc > 0 && is_mount_helper(argc, argv))
 		return cmd_mount_helper(argc, argv);
+	if (argc > 1 && strcmp(argv[1], "serve") == 0)
+		return cmd_serve(argc - 1, argv + 1);
 	return command_main(mount_commands, argc, argv);
 }

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -13,7 +14,6 @@
 #include "core/base/io.h"
 #include "core/base/log.h"
 #include "core/running/statedir.h"
-#include "fs/mount.h"
 #include "fs/ops.h"
 #include "fs/options.h"
 #include "fs/session.h"
@@ -21,14 +21,25 @@
 static void on_session_end(void *arg)
 {
 	struct server *server = arg;
-	loop_stop(server->loop, 0);
+	loop_stop(server->loop, SUPERVISOR_EXIT_UNMOUNTED);
 }
 
+/* SIGTERM alone means that another server is to take over. The end of all is told by the supervisor,
+   which hears the signals of a terminal as well. */
 static void on_signal(void *arg, int signal)
 {
 	struct server *server = arg;
-	log_msg(LOG_LEVEL_INFO, "ended by signal %d (%s)", signal, strsignal(signal));
-	loop_stop(server->loop, 0);
+	if (signal == SIGTERM)
+		loop_stop(server->loop, SUPERVISOR_EXIT_HANDED_OVER);
+}
+
+static void on_link(void *arg, uint32_t events)
+{
+	struct server *server = arg;
+	(void)events;
+	link_hear(&server->link);
+	if (server->link.is_to_end)
+		loop_stop(server->loop, SUPERVISOR_EXIT_UNMOUNTED);
 }
 
 static int watch_signals(struct server *server, struct fail *why)
@@ -121,6 +132,7 @@ static int make_running(struct server *server, const struct statedir *state, str
 	config.state_dir = state->path;
 	config.env = (const char *const *)environment.items;
 	config.timeout_ms = cap_timeout(config.timeout_ms);
+	config.keeper = &server->link.keeper;
 	server->executor = executor_new(server->loop, &config, why);
 	if (!server->executor)
 		return why->code;
@@ -160,13 +172,26 @@ static void adopt_snapshot(struct server *server)
 static void make_tools(struct server *server)
 {
 	server->registry = registry_new(server->options->tools);
+	registry_set_covered(server->registry, server->options->mountpoint, SUPERVISOR_COVERED_FD);
 	registry_scan(server->registry);
 	adopt_snapshot(server);
+}
+
+/* Lets go of the terminal; errors have gone to it until here. */
+static void leave_terminal(void)
+{
+	auto_close int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null_fd < 0)
+		return;
+	dup2(null_fd, STDIN_FILENO);
+	dup2(null_fd, STDOUT_FILENO);
+	dup2(null_fd, STDERR_FILENO);
 }
 
 /* In the reverse order of what refers to what. */
 static void release(struct server *server)
 {
+	loop_remove_fd(&server->link_entry);
 	handles_release(&server->handles);
 	session_free(server->session);
 	executor_free(server->executor);
@@ -178,23 +203,73 @@ static void release(struct server *server)
 	loop_free(server->loop);
 }
 
-static int serve(struct server *server, int fuse_fd, const struct statedir *state,
-	void (*on_ready)(void *), void *arg, struct fail *why)
+static struct tool *find_tool(void *arg, const char *name)
 {
-	if (watch_signals(server, why) < 0 || make_running(server, state, why) < 0) {
-		close(fuse_fd);
+	const struct server *server = arg;
+	return snapshot_find(server->snapshot, name);
+}
+
+/* All that can be done while an earlier server still serves: nothing that is shared is written. */
+static int prepare(struct server *server, const struct statedir *state, struct fail *why)
+{
+	if (watch_signals(server, why) < 0 || make_running(server, state, why) < 0)
 		return why->code;
-	}
 	make_tools(server);
-	server->session =
-		session_new(server->loop, fuse_fd, &server_ops, server, on_session_end, why);
-	if (!server->session)
+	const struct session_setup setup = { .loop = server->loop,
+		.fuse_fd = SUPERVISOR_FUSE_FD,
+		.state = server->state,
+		.replays = server->options->replays,
+		.ops = &server_ops,
+		.arg = server,
+		.on_end = on_session_end };
+	server->session = session_new(&setup, why);
+	return why->code;
+}
+
+/* From here on this is the server. */
+static int take_over(struct server *server, const struct statedir *state, struct fail *why)
+{
+	struct state_counters *counters = &server->state->counters;
+	struct calls_stats calls;
+	handles_init(&server->handles, server->state);
+	files_load(&server->files, state->fd);
+	calls_recover(server->calls, find_tool, server);
+	calls_get_stats(server->calls, &calls);
+	counters->unknown += calls.unknown;
+	counters->resumed += calls.resumed;
+	server->link_entry =
+		loop_add_fd(server->loop, server->link.fd, EPOLLIN, on_link, server, why);
+	if (!server->link_entry || session_serve(server->session, why) < 0)
 		return why->code;
-	log_msg(LOG_LEVEL_INFO, "%zu tools at %s", server->snapshot->count,
-		server->options->mountpoint);
-	on_ready(arg);
+	log_msg(LOG_LEVEL_INFO, "server %d: %zu tools at %s", (int)getpid(),
+		server->snapshot->count, server->options->mountpoint);
+	return link_say(&server->link, SUPERVISOR_READY, 0);
+}
+
+static void note_first_numbers(struct state *state)
+{
+	if (state->next_fh == 0)
+		state->next_fh = state->call_serial = 1;
+}
+
+/* Returns the exit status. */
+static int serve(struct server *server, const struct statedir *state, struct fail *why)
+{
+	if (prepare(server, state, why) < 0)
+		return why->code == -EPROTO ? SUPERVISOR_EXIT_REFUSED : 1;
+	link_say(&server->link, SUPERVISOR_PREPARED, 0);
+	if (!link_wait_go(&server->link))
+		return SUPERVISOR_EXIT_UNMOUNTED;
+	note_first_numbers(server->state);
+	if (take_over(server, state, why) < 0)
+		return 1;
+	if (!server->options->foreground)
+		leave_terminal();
 	int result = loop_run(server->loop);
-	return result < 0 ? fail_set(why, result, "waiting for events: %s", strerror(-result)) : 0;
+	if (result >= 0)
+		return result;
+	fail_set(why, result, "waiting for events: %s", strerror(-result));
+	return 1;
 }
 
 /*
@@ -210,27 +285,22 @@ static void forbid_dumps(void)
 #endif
 }
 
-int server_run(const struct mount_options *options, int fuse_fd, void (*on_ready)(void *arg),
-	void *arg, struct fail *why)
+int server_run(const struct mount_options *options, struct state *shared, struct fail *why)
 {
-	struct server server = { .options = options, .uid = geteuid() };
+	struct server server = { .options = options, .state = shared, .uid = geteuid() };
 	struct statedir state = STATEDIR_INIT;
+	int status = 1;
 	clock_gettime(CLOCK_REALTIME, &server.started);
-	/* Numbers that the kernel keeps must not come again: they start from the clock. */
-	server.call_serial = (uint64_t)server.started.tv_sec << 4;
-	handles_init(&server.handles, (uint64_t)server.started.tv_sec << 32 | 1);
+	link_init(&server.link, SUPERVISOR_CONTROL_FD, shared);
 	raise_file_limit();
 	forbid_dumps();
 	server.loop = loop_new(why);
-	if (!server.loop || statedir_make(&state, options->mountpoint, why) < 0)
-		close(fuse_fd);
-	else
-		serve(&server, fuse_fd, &state, on_ready, arg, why);
+	if (server.loop && statedir_open(&state, options->mountpoint, why) == 0)
+		status = serve(&server, &state, why);
+	/* The next server goes on with the hosts, calls and handles: nothing of them is ended here. */
+	if (status == SUPERVISOR_EXIT_HANDED_OVER)
+		_exit(status);
 	release(&server);
-	/* Ended by a signal: nobody else will take the mount away. */
-	struct fail ignored = FAIL_INIT;
-	if (mount_is_ours(options->mountpoint))
-		mount_detach(options->mountpoint, true, &ignored);
-	statedir_remove(&state);
-	return why->code;
+	statedir_release(&state);
+	return status;
 }

@@ -12,6 +12,7 @@
 #include "core/tools/registry.h"
 #include "fs/file.h"
 #include "fs/handle.h"
+#include "fs/link.h"
 #include "fs/node.h"
 #include "fs/view.h"
 
@@ -30,13 +31,15 @@ struct server {
 	struct files files;
 	struct handles handles;
 	struct stat integrations; /* as that file was when it was read */
-	uint64_t call_serial;     /* of the next look-up of `call` */
-	uint32_t tree_digest;     /* of all tools and faults: what the root's texts are made from */
-	bool has_epoch;           /* the kernel can drop all cached names at once (Linux 6.16) */
-	struct timespec started;  /* CLOCK_REALTIME */
-	struct timespec changed;  /* CLOCK_REALTIME; when the set of tools changed last */
-	int state_fd;             /* the private directory */
-	uid_t uid;                /* of the daemon; another may only call where that is root */
+	struct state *state;      /* borrowed: what survives this process */
+	struct link link;         /* to the supervisor */
+	struct loop_fd *link_entry;
+	uint32_t tree_digest;    /* of all tools and faults: what the root's texts are made from */
+	bool has_epoch;          /* the kernel can drop all cached names at once (Linux 6.16) */
+	struct timespec started; /* CLOCK_REALTIME */
+	struct timespec changed; /* CLOCK_REALTIME; when the set of tools changed last */
+	int state_fd;            /* the private directory */
+	uid_t uid;               /* of the daemon; another may only call where that is root */
 };
 
 /*
@@ -46,10 +49,10 @@ struct server {
 void server_refresh_environment(struct server *server);
 
 /*
- * Serves an existing mount on fuse_fd (becomes the server's) until it is unmounted or a signal ends
- * it. on_ready(arg) is called once, when the tree can be used. 0 or *why.
+ * Serves the mount that the supervisor (supervisor.h) has handed over, from the first request or
+ * from where an earlier server was, until the mount has ended or another server is to take over. The
+ * exit status: one of enum supervisor_exit, or another number where *why says what went wrong.
  */
-int server_run(const struct mount_options *options, int fuse_fd, void (*on_ready)(void *arg),
-	void *arg, struct fail *why);
+int server_run(const struct mount_options *options, struct state *state, struct fail *why);
 
 #endif

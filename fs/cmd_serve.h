@@ -1,0 +1,7 @@
+/* `pegfs serve`: what the supervisor starts. Not for people: it needs the descriptors it is given. */
+#ifndef PEGFS_FS_CMD_SERVE_H
+#define PEGFS_FS_CMD_SERVE_H
+
+int cmd_serve(int argc, char **argv);
+
+#endif
