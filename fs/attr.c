@@ -90,7 +90,14 @@ static double names_s(const struct server *server)
 	return server->has_epoch ? LONG_S : SHORT_S;
 }
 
-static double attr_timeout(const struct node *node)
+/* A tool's own file: until we are told of a change, where we would be. */
+static double file_s(const struct server *server, const struct node *node)
+{
+	bool told = server->has_epoch && server->watch && watch_sees(server->watch, node->tool);
+	return told ? LONG_S : FILE_S;
+}
+
+static double attr_timeout(const struct server *server, const struct node *node)
 {
 	if (node->call && !call_state_is_final(node->call->state))
 		return 0;
@@ -99,7 +106,7 @@ static double attr_timeout(const struct node *node)
 	case NODE_OF_CALL:
 		return LONG_S;
 	case NODE_PASSED:
-		return FILE_S;
+		return file_s(server, node);
 	case NODE_VOLATILE:
 		break;
 	}
@@ -112,7 +119,7 @@ static double entry_timeout(const struct server *server, const struct node *node
 	case NODE_CACHED:
 		return names_s(server);
 	case NODE_PASSED:
-		return FILE_S;
+		return file_s(server, node);
 	case NODE_OF_CALL:
 	case NODE_VOLATILE:
 		break;
@@ -123,7 +130,7 @@ static double entry_timeout(const struct server *server, const struct node *node
 int attr_stat(struct server *server, const struct node *node, const struct fuse_ctx *ctx,
 	struct stat *st, double *timeout)
 {
-	*timeout = attr_timeout(node);
+	*timeout = attr_timeout(server, node);
 	if (node->kind == NODE_FILE)
 		return file_stat(node->tool, node->file->path, st);
 	return stat_synthesized(server, node, ctx, st);

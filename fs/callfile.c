@@ -274,6 +274,16 @@ static void free_run(struct callfile *file)
 	file->run = NULL;
 }
 
+/* sendfile and splice read through the page cache, up to i_size: make it lie behind all (H7). */
+static void stretch_size(struct callfile *file)
+{
+	struct fuse_bufvec byte = FUSE_BUFVEC_INIT(1);
+	char zero = 0;
+	byte.buf[0].mem = &zero;
+	fuse_lowlevel_notify_store(session_fuse(file->server->session), file->ino, FAR_OFFSET,
+		&byte, (enum fuse_buf_copy_flags)0);
+}
+
 /* Nothing runs: the reason is in result.*, and the error sticks. */
 static void refuse_write(
 	struct callfile *file, fuse_req_t req, uint64_t seq, const struct fail *why)
@@ -288,6 +298,8 @@ static void refuse_write(
 			answer_of_refusal(calls, calls_get(calls, seq), file->tool, file->run, why);
 	document_reset(&file->document);
 	note(file);
+	if (file->readable)
+		stretch_size(file);
 	fuse_reply_err(req, file->sticky);
 }
 
@@ -310,16 +322,6 @@ static int load_caller(struct callfile *file, const struct fuse_ctx *ctx, struct
 			(unsigned)file->opener_uid, (unsigned)ctx->uid);
 	caller->who = (struct identity){ .uid = file->opener_uid, .gid = file->opener_gid };
 	return 0;
-}
-
-/* sendfile and splice read through the page cache, up to i_size: make it lie behind all (H7). */
-static void stretch_size(struct callfile *file)
-{
-	struct fuse_bufvec byte = FUSE_BUFVEC_INIT(1);
-	char zero = 0;
-	byte.buf[0].mem = &zero;
-	fuse_lowlevel_notify_store(session_fuse(file->server->session), file->ino, FAR_OFFSET,
-		&byte, (enum fuse_buf_copy_flags)0);
 }
 
 /* What `run` has handed over becomes a request, or a request for help. 0, 1 for help, or *why. */
@@ -381,7 +383,21 @@ static void show_help(struct callfile *file, fuse_req_t req, size_t size)
 	file->phase = PHASE_DONE;
 	file->result = answer_of_help(file->tool, file->run);
 	document_reset(&file->document);
+	stretch_size(file);
 	accept_write(file, req, size);
+}
+
+/* The tool as it is now: it may have been edited, or removed, since the file was opened. */
+static int refresh_tool(struct callfile *file, struct fail *why)
+{
+	struct tool *now = snapshot_find(file->server->snapshot, file->tool->name);
+	if (!now)
+		return fail_set(why, -ENODEV, "the tool '%s' was removed; nothing was run",
+			file->tool->name);
+	tool_ref(now);
+	tool_unref(file->tool);
+	file->tool = now;
+	return 0;
 }
 
 static void write_gather(struct callfile *file, fuse_req_t req, const char *bytes, size_t size)
@@ -394,7 +410,7 @@ static void write_gather(struct callfile *file, fuse_req_t req, const char *byte
 	if (file->refused_seq)
 		calls_forget(file->server->calls, file->refused_seq);
 	file->refused_seq = 0;
-	if (load_caller(file, fuse_req_ctx(req), &why) == 0 &&
+	if (load_caller(file, fuse_req_ctx(req), &why) == 0 && refresh_tool(file, &why) == 0 &&
 		document_add(&file->document, bytes, size, &why) == 0 &&
 		file->document.state == DOCUMENT_COMPLETE && file->document.kind == DOCUMENT_RUN)
 		help = read_run(file, &why);

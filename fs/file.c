@@ -140,6 +140,12 @@ const struct file *files_get(const struct files *files, uint64_t ino)
 	return map_get(&files->by_ino, ino);
 }
 
+const struct file *files_next(const struct files *files, size_t *at)
+{
+	const struct map_slot *slot = map_next(&files->by_ino, at);
+	return slot ? slot->value : NULL;
+}
+
 uint64_t file_ino(const struct tool *tool, const char *path)
 {
 	return ino_of(tool->name, path);

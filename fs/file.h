@@ -41,6 +41,9 @@ void files_release(struct files *files);
 /* The file of a number that has been seen, or NULL. */
 const struct file *files_get(const struct files *files, uint64_t ino);
 
+/* The next one at or after *at, which moves behind it; NULL at the end. Start with 0. */
+const struct file *files_next(const struct files *files, size_t *at);
+
 /* Notes that the kernel holds the file (of that type) once more; the file, or NULL where a hash of
    60 bits has met another path, which is then not shown. */
 const struct file *files_note(

@@ -67,25 +67,39 @@ static void add_tools(struct listing *listing, const struct server *server)
 	}
 }
 
+static int by_offset(const void *a, const void *b)
+{
+	const struct listing_entry *x = a, *y = b;
+	return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+static void sort(struct listing *listing, size_t from)
+{
+	qsort(listing->items + from, listing->count - from, sizeof(*listing->items), by_offset);
+}
+
+struct adding {
+	struct listing *listing;
+	const struct server *server;
+};
+
+static void add_call(void *arg, const struct call *call)
+{
+	struct adding *adding = arg;
+	struct node node;
+	node_set_of_call(adding->server, &node, NODE_CALL_DIR, call);
+	add(adding->listing, call->id, OFFSET_CALLS | call->seq, node.ino, S_IFDIR);
+}
+
 static void add_calls(struct listing *listing, const struct server *server, const struct node *dir,
 	const struct fuse_ctx *ctx)
 {
 	struct caller caller;
 	caller_load(&caller, ctx->uid, ctx->gid, ctx->pid);
-	const struct call *call = NULL;
-	uint64_t after = 0;
-	while ((call = calls_next(server->calls, dir->tool, &caller, after))) {
-		struct node node;
-		node_set_of_call(server, &node, NODE_CALL_DIR, call);
-		add(listing, call->id, OFFSET_CALLS | call->seq, node.ino, S_IFDIR);
-		after = call->seq;
-	}
-}
-
-static int by_offset(const void *a, const void *b)
-{
-	const struct listing_entry *x = a, *y = b;
-	return (x->offset > y->offset) - (x->offset < y->offset);
+	struct adding adding = { .listing = listing, .server = server };
+	size_t from = listing->count;
+	calls_each(server->calls, dir->tool, &caller, add_call, &adding);
+	sort(listing, from);
 }
 
 static mode_t type_of(const struct dirent *entry, int dir_fd)
@@ -156,7 +170,7 @@ static int add_files(struct listing *listing, const struct node *dir, struct fai
 	if (entry)
 		log_msg(LOG_LEVEL_WARNING, "%s/%s has more than %d entries: only so many are shown",
 			dir->tool->name, path, LISTING_FILES_MAX);
-	qsort(listing->items + from, listing->count - from, sizeof(*listing->items), by_offset);
+	sort(listing, from);
 	part_equal_offsets(listing, from);
 	return 0;
 }

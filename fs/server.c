@@ -165,9 +165,55 @@ static void adopt_snapshot(struct server *server)
 	server->tree_digest = digest_of(server->snapshot);
 	clock_gettime(CLOCK_REALTIME, &server->changed);
 	views_reset(&server->views);
+	for (size_t i = 0; i < server->snapshot->count; i++)
+		executor_prepare(server->executor, server->snapshot->tools[i]);
 	if (server->session && server->has_epoch && session_drop_names(server->session) < 0)
 		log_errno(LOG_LEVEL_WARNING, "the kernel keeps cached names");
 }
+
+static void on_snapshot(void *arg)
+{
+	adopt_snapshot(arg);
+}
+
+static void drop_attributes(struct server *server, uint64_t ino)
+{
+	/* A negative offset: attributes alone, which waits for nothing. Data follow their mtime. */
+	fuse_lowlevel_notify_inval_inode(session_fuse(server->session), ino, -1, 0);
+}
+
+/* Nobody has watched tools' files since the server before has died. */
+static void drop_all_attributes(struct server *server)
+{
+	size_t at = 0;
+	const struct file *file;
+	while ((file = files_next(&server->files, &at)))
+		drop_attributes(server, file->ino);
+}
+
+static bool is_at_or_below(const char *path, const char *dir)
+{
+	size_t len = strlen(dir);
+	return len == 0 ||
+	       (strncmp(path, dir, len) == 0 && (path[len] == '\0' || path[len] == '/'));
+}
+
+/* A tool's own file has changed, or a directory with all that is in it. */
+static void on_file(void *arg, const struct tool *tool, const char *path)
+{
+	struct server *server = arg;
+	if (!server->session || snapshot_find(server->snapshot, tool->name) != tool)
+		return;
+	size_t at = 0;
+	const struct file *file;
+	while ((file = files_next(&server->files, &at)))
+		if (strcmp(file->tool_name, tool->name) == 0 && is_at_or_below(file->path, path))
+			drop_attributes(server, file->ino);
+	if (server->has_epoch)
+		session_drop_names(server->session);
+}
+
+static const struct watch_events watch_events = { .on_snapshot = on_snapshot, .on_file = on_file };
 
 static void make_tools(struct server *server)
 {
@@ -175,6 +221,7 @@ static void make_tools(struct server *server)
 	registry_set_covered(server->registry, server->options->mountpoint, SUPERVISOR_COVERED_FD);
 	registry_scan(server->registry);
 	adopt_snapshot(server);
+	server->watch = watch_new(server->loop, server->registry, NULL, &watch_events, server);
 }
 
 /* Lets go of the terminal; errors have gone to it until here. */
@@ -199,6 +246,7 @@ static void release(struct server *server)
 	views_reset(&server->views);
 	files_release(&server->files);
 	snapshot_unref(server->snapshot);
+	watch_free(server->watch);
 	registry_free(server->registry);
 	loop_free(server->loop);
 }
@@ -241,6 +289,7 @@ static int take_over(struct server *server, const struct statedir *state, struct
 		loop_add_fd(server->loop, server->link.fd, EPOLLIN, on_link, server, why);
 	if (!server->link_entry || session_serve(server->session, why) < 0)
 		return why->code;
+	drop_all_attributes(server);
 	log_msg(LOG_LEVEL_INFO, "server %d: %zu tools at %s", (int)getpid(),
 		server->snapshot->count, server->options->mountpoint);
 	return link_say(&server->link, SUPERVISOR_READY, 0);
@@ -278,7 +327,7 @@ static int serve(struct server *server, const struct statedir *state, struct fai
  */
 static void forbid_dumps(void)
 {
-	const struct rlimit none = { 0, 0 };
+	const struct rlimit none = { 0, 1 }; /* 1, so that spawn.c can give it to hosts */
 	setrlimit(RLIMIT_CORE, &none);
 #ifndef __SANITIZE_ADDRESS__ /* its leak check reads this process as a debugger does */
 	prctl(PR_SET_DUMPABLE, 0);

@@ -10,6 +10,7 @@
 #include "core/running/calls.h"
 #include "core/running/executor.h"
 #include "core/tools/registry.h"
+#include "core/tools/watch.h"
 #include "fs/file.h"
 #include "fs/handle.h"
 #include "fs/link.h"
@@ -23,6 +24,7 @@ struct server {
 	const struct mount_options *options; /* borrowed */
 	struct loop *loop;
 	struct registry *registry;
+	struct watch *watch;
 	struct snapshot *snapshot; /* a reference: what the tree shows now */
 	struct executor *executor;
 	struct calls *calls;

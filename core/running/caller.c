@@ -99,11 +99,16 @@ bool process_equal(const struct process *a, const struct process *b)
 	return a->pid == b->pid && a->start == b->start;
 }
 
-size_t chain_distance(const struct chain *reader, const struct chain *other)
+size_t chain_distance_below(const struct chain *reader, const struct chain *other, size_t than)
 {
-	for (size_t i = 0; i < reader->count; i++)
+	for (size_t i = 0; i < reader->count && i < than; i++)
 		for (size_t j = 0; j < other->count; j++)
 			if (process_equal(&reader->links[i], &other->links[j]))
 				return i;
-	return CALLER_CHAIN_MAX;
+	return than < CALLER_CHAIN_MAX ? than : CALLER_CHAIN_MAX;
+}
+
+size_t chain_distance(const struct chain *reader, const struct chain *other)
+{
+	return chain_distance_below(reader, other, CALLER_CHAIN_MAX);
 }

@@ -44,6 +44,9 @@ void caller_load(struct caller *caller, uid_t uid, gid_t gid, pid_t tid);
  */
 size_t chain_distance(const struct chain *reader, const struct chain *other);
 
+/* The same where it is less than `than`, else the lesser of both limits: it looks no further up. */
+size_t chain_distance_below(const struct chain *reader, const struct chain *other, size_t than);
+
 bool process_equal(const struct process *a, const struct process *b);
 
 #endif

@@ -7,12 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "core/base/auto.h"
 #include "core/base/io.h"
 #include "core/base/log.h"
+#include "core/base/utf8.h"
 #include "core/base/xalloc.h"
 #include "core/running/record.h"
 #include "core/running/shelf.h"
@@ -27,6 +29,7 @@ struct calls {
 	struct calls_config config;
 	struct map by_seq; /* seq -> owned struct entry */
 	struct shelves shelves;
+	size_t bytes; /* that finished calls hold */
 	uint64_t last_seq;
 	uint64_t own_pid_ns;
 	const struct calls_listener *listener;
@@ -41,6 +44,14 @@ static int64_t now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+/* Half: what runs needs room as well, and so do others. */
+static size_t half_of_disk(int dir_fd)
+{
+	struct statvfs fs;
+	return fstatvfs(dir_fd, &fs) == 0 && fs.f_blocks > 0 ? fs.f_blocks / 2 * fs.f_frsize
+							     : SIZE_MAX;
+}
+
 struct calls *calls_new(
 	struct loop *loop, struct executor *executor, const struct calls_config *config)
 {
@@ -50,6 +61,8 @@ struct calls *calls_new(
 	calls->config = *config;
 	if (calls->config.keep == 0)
 		calls->config.keep = CALLS_KEEP_DEFAULT;
+	if (calls->config.bytes_max == 0)
+		calls->config.bytes_max = half_of_disk(config->dir_fd);
 	struct caller self;
 	caller_load(&self, geteuid(), getegid(), getpid());
 	calls->own_pid_ns = self.pid_ns;
@@ -144,8 +157,11 @@ static void forget(struct entry *entry)
 	record_remove(calls->config.dir_fd, entry->call.seq);
 	if (entry->call.state == CALL_RESERVED)
 		shelf->reserved_count--;
-	if (call_state_is_final(entry->call.state))
+	if (call_state_is_final(entry->call.state)) {
 		shelf->finished_count--;
+		shelf->bytes -= entry_bytes(entry);
+		calls->bytes -= entry_bytes(entry);
+	}
 	map_remove(&calls->by_seq, entry->call.seq);
 	shelf_remove(entry);
 	shelves_drop_empty(&calls->shelves, shelf);
@@ -158,22 +174,34 @@ static void drop_surplus(struct calls *calls, struct shelf *shelf)
 	/* keep is at least 1, so the shelf is never emptied, and freed, in here. */
 	while ((surplus = shelf_surplus(shelf, calls->config.keep, now_ms())))
 		forget(surplus);
+	/* Whoever holds the most gives way; the last result of each stays. */
+	while (calls->bytes > calls->config.bytes_max &&
+		(shelf = shelves_heaviest(&calls->shelves)))
+		forget(shelf_first_ended(shelf));
 }
 
 /* ---- what a call leaves */
 
+static void complain(struct entry *entry, const char *what, int error)
+{
+	if (!entry->complained)
+		log_msg(LOG_LEVEL_ERROR, "call %s of %s: its %s cannot be kept: %s", entry->call.id,
+			entry->call.tool->name, what, strerror(-error));
+	entry->complained = true;
+}
+
 static void append_growing(struct entry *entry, enum call_part part, const char *bytes, size_t len)
 {
 	struct call *call = &entry->call;
-	if (entry->growing[part] < 0)
-		entry->growing[part] =
-			record_open_growing(entry->calls->config.dir_fd, call->seq, part);
-	int result = entry->growing[part] < 0 ? entry->growing[part]
-					      : io_write_all(entry->growing[part], bytes, len);
+	int *fd = &entry->growing[part];
+	if (*fd < 0)
+		*fd = record_open_growing(entry->calls->config.dir_fd, call->seq, part);
+	int result = *fd < 0 ? *fd : io_write_all(*fd, bytes, len);
 	if (result < 0) {
-		log_msg(LOG_LEVEL_ERROR, "call %s of %s: its %s cannot be kept: %s", call->id,
-			call->tool->name, part == CALL_PART_LOG ? "log" : "progress",
-			strerror(-result));
+		complain(entry, part == CALL_PART_LOG ? "log" : "progress", result);
+		/* What was written of it is in the way of what comes next. */
+		if (*fd >= 0 && ftruncate(*fd, (off_t)call->part_len[part]) < 0)
+			close(take_fd(fd));
 		return;
 	}
 	call->part_len[part] += len;
@@ -200,8 +228,7 @@ static int save_record(struct entry *entry, const struct result *result)
 	int saved = record_save(entry->calls->config.dir_fd, call, &parts);
 	if (saved == 0)
 		return 0;
-	log_msg(LOG_LEVEL_ERROR, "call %s of %s: what it leaves cannot be kept: %s", call->id,
-		call->tool->name, strerror(-saved));
+	complain(entry, call_state_is_final(call->state) ? "result" : "request", saved);
 	call->part_len[CALL_PART_REQUEST] = 0;
 	call->part_len[CALL_PART_RESULT_JSON] = 0;
 	call->part_len[CALL_PART_RESULT_TEXT] = 0;
@@ -221,6 +248,20 @@ static void set_reason(struct call *call, const char *text)
 	size_t len = strcspn(text, "\n");
 	snprintf(call->reason, sizeof(call->reason), "%.*s",
 		(int)(len < CALL_REASON_MAX ? len : CALL_REASON_MAX - 1), text);
+	utf8_trim_partial(call->reason);
+}
+
+/* A result that nobody can read must not count as one; a short one that says so may have room. */
+static void save_failure(struct entry *entry, int error)
+{
+	struct result result = RESULT_INIT;
+	result_from_error(
+		&result, "The result of the call could not be kept: %s.", strerror(-error));
+	entry->call.state = CALL_FAILED;
+	set_reason(&entry->call, result.text);
+	free(take_ptr(&entry->request));
+	save_record(entry, &result);
+	result_release(&result);
 }
 
 /* result becomes ours. */
@@ -234,18 +275,15 @@ static void finish(struct entry *entry, enum call_state state, struct result *re
 		set_reason(call, result->text);
 	close_growing(entry);
 	int saved = save_record(entry, result);
-	if (saved < 0) {
-		/* A result that nobody can read must not count as one. */
-		call->state = CALL_FAILED;
-		snprintf(call->reason, sizeof(call->reason), "the result could not be kept: %s",
-			strerror(-saved));
-	}
+	if (saved < 0)
+		save_failure(entry, saved);
 	result_release(result);
-	free(entry->request);
-	entry->request = NULL;
+	free(take_ptr(&entry->request));
 	entry->job = NULL;
 	calls->stats.ended[call->state]++;
 	entry->shelf->finished_count++;
+	entry->shelf->bytes += entry_bytes(entry);
+	calls->bytes += entry_bytes(entry);
 	shelf_supersede(entry);
 	void (*on_end)(void *, const struct call *) = entry->on_end;
 	entry->on_end = NULL;
@@ -316,17 +354,25 @@ static void refuse(struct entry *entry, const struct fail *why)
 	finish(entry, CALL_REFUSED, &result);
 }
 
-/* The entry for a request: the reserved one, or a new one. */
-static struct entry *entry_for(
-	struct calls *calls, struct tool *tool, const struct caller *caller, uint64_t reserved)
+/* The entry for a request: the reserved one; or a new one, with *why where that cannot be had. */
+static struct entry *entry_for(struct calls *calls, struct tool *tool, const struct caller *caller,
+	uint64_t reserved, struct fail *why)
 {
 	struct entry *entry = reserved ? find_entry(calls, reserved) : NULL;
-	if (!entry || entry->call.state != CALL_RESERVED)
-		return make_entry(calls, tool, caller, CALL_QUEUED);
-	entry->shelf->reserved_count--;
-	entry->call.state = CALL_QUEUED;
-	entry->call.chain = caller->chain;
-	return entry;
+	if (reserved && (!entry || entry->forgotten))
+		fail_set(why, -ECANCELED, "the id was given up: its directory has been removed");
+	else if (entry && entry->call.uid != caller->who.uid)
+		fail_set(why, -EACCES, "the id '%s' was reserved by another user", entry->call.id);
+	else if (entry && entry->call.state != CALL_RESERVED)
+		fail_set(why, -EBUSY, "the id '%s' has been used: each is for one call",
+			entry->call.id);
+	else if (entry) {
+		entry->shelf->reserved_count--;
+		entry->call.state = CALL_QUEUED;
+		entry->call.chain = caller->chain;
+		return entry;
+	}
+	return make_entry(calls, tool, caller, CALL_QUEUED);
 }
 
 static bool is_nested(const struct calls *calls, const struct caller *caller)
@@ -365,15 +411,16 @@ static json_t *check_request(struct entry *entry, const struct call_order *order
 	}
 	if (warnings.len > 0)
 		append_growing(entry, CALL_PART_LOG, warnings.data, warnings.len);
+	close_growing(entry); /* very many may wait */
 	return take_ptr(&params);
 }
 
 int calls_start(struct calls *calls, const struct call_order *order, call_on_end *on_end, void *arg,
 	uint64_t *seq, struct fail *why)
 {
-	struct entry *entry = entry_for(calls, order->tool, order->caller, order->reserved);
+	struct entry *entry = entry_for(calls, order->tool, order->caller, order->reserved, why);
 	*seq = entry->call.seq;
-	auto_json json_t *params = check_request(entry, order, why);
+	auto_json json_t *params = why->code ? NULL : check_request(entry, order, why);
 	if (params) {
 		const struct job_request request = {
 			.call_id = entry->call.id,
@@ -401,7 +448,8 @@ int calls_start(struct calls *calls, const struct call_order *order, call_on_end
 uint64_t calls_refuse(struct calls *calls, struct tool *tool, const struct caller *caller,
 	uint64_t reserved, const struct fail *why)
 {
-	struct entry *entry = entry_for(calls, tool, caller, reserved);
+	struct fail gone = FAIL_INIT; /* then it stands under an id of its own */
+	struct entry *entry = entry_for(calls, tool, caller, reserved, &gone);
 	uint64_t seq = entry->call.seq;
 	refuse(entry, why);
 	return seq;
@@ -471,8 +519,15 @@ static void recover_record(const struct recovery *recovery, const char *name)
 		calls->last_seq = call->seq;
 	map_put(&calls->by_seq, call->seq, entry);
 	shelf_insert(shelves_make(&calls->shelves, tool->name, call->uid), entry);
+	char own_id[CALL_ID_MAX + 1];
+	snprintf(own_id, sizeof(own_id), "%" PRIx64, call->seq);
+	entry->named = strcmp(own_id, call->id) != 0;
 	entry->shelf->reserved_count += call->state == CALL_RESERVED;
-	entry->shelf->finished_count += call_state_is_final(call->state);
+	if (call_state_is_final(call->state)) {
+		entry->shelf->finished_count++;
+		entry->shelf->bytes += entry_bytes(entry);
+		calls->bytes += entry_bytes(entry);
+	}
 	if (!call_state_is_final(call->state))
 		reload_request(entry);
 }
@@ -588,6 +643,12 @@ void calls_recover(
 
 /* ---- ids */
 
+/* Of the form of those that calls get by themselves: seq in 52 bits. */
+static bool is_automatic(const char *id)
+{
+	return strlen(id) == 13 && strspn(id, "0123456789abcdef") == 13;
+}
+
 uint64_t calls_reserve(struct calls *calls, struct tool *tool, const struct caller *caller,
 	const char *id, struct fail *why)
 {
@@ -600,10 +661,14 @@ uint64_t calls_reserve(struct calls *calls, struct tool *tool, const struct call
 	}
 	const struct shelf *shelf = shelves_find(&calls->shelves, tool->name, caller->who.uid);
 	for (const struct entry *entry = shelf ? shelf->first : NULL; entry; entry = entry->next)
-		if (strcmp(entry->call.id, id) == 0) {
+		if (!entry->forgotten && strcmp(entry->call.id, id) == 0) {
 			fail_set(why, -EEXIST, "there is a call '%s' already", id);
 			return 0;
 		}
+	if (is_automatic(id)) {
+		fail_set(why, -EEXIST, "ids of 13 hexadecimal digits are for calls without one");
+		return 0;
+	}
 	if (shelf && shelf->reserved_count >= RESERVED_MAX) {
 		fail_set(
 			why, -EBUSY, "%d ids are reserved and not used: remove some", RESERVED_MAX);
@@ -611,6 +676,7 @@ uint64_t calls_reserve(struct calls *calls, struct tool *tool, const struct call
 	}
 	struct entry *entry = make_entry(calls, tool, caller, CALL_RESERVED);
 	snprintf(entry->call.id, sizeof(entry->call.id), "%s", id);
+	entry->named = true;
 	entry->shelf->reserved_count++;
 	save_request(entry);
 	tell_change(entry);
@@ -656,16 +722,6 @@ const struct call *calls_get(const struct calls *calls, uint64_t seq)
 	return entry && !entry->forgotten ? &entry->call : NULL;
 }
 
-const struct call *calls_find(const struct calls *calls, const struct tool *tool,
-	const struct caller *caller, const char *id)
-{
-	const struct call *call = NULL;
-	uint64_t after = 0;
-	while ((call = calls_next(calls, tool, caller, after)) && strcmp(call->id, id) != 0)
-		after = call->seq;
-	return call;
-}
-
 const struct call *calls_nearest(const struct calls *calls, const struct tool *tool,
 	const struct caller *reader, bool finished)
 {
@@ -677,7 +733,7 @@ const struct call *calls_nearest(const struct calls *calls, const struct tool *t
 		if (entry->forgotten || call->state == CALL_RESERVED ||
 			(finished && !call_state_is_final(call->state)) || !is_own(call, reader))
 			continue;
-		size_t distance = chain_distance(&reader->chain, &call->chain);
+		size_t distance = chain_distance_below(&reader->chain, &call->chain, best_distance);
 		if (distance < best_distance) {
 			best = call;
 			best_distance = distance;
@@ -686,35 +742,47 @@ const struct call *calls_nearest(const struct calls *calls, const struct tool *t
 	return best;
 }
 
-/* The first entry of a shelf after a number that the caller sees, or NULL. */
-static const struct call *next_on_shelf(const struct calls *calls, const struct shelf *shelf,
-	const struct caller *caller, uint64_t after)
+static void visit_shelf(const struct calls *calls, const struct shelf *shelf,
+	const struct caller *caller, calls_visit *visit, void *arg)
 {
 	for (const struct entry *entry = shelf->first; entry; entry = entry->next)
-		if (entry->call.seq > after && !entry->forgotten &&
-			calls_may_see(calls, &entry->call, caller))
-			return &entry->call;
-	return NULL;
+		if (!entry->forgotten && calls_may_see(calls, &entry->call, caller))
+			visit(arg, &entry->call);
 }
 
-const struct call *calls_next(const struct calls *calls, const struct tool *tool,
-	const struct caller *caller, uint64_t after)
+void calls_each(const struct calls *calls, const struct tool *tool, const struct caller *caller,
+	calls_visit *visit, void *arg)
 {
 	const struct shelf *own = shelves_find(&calls->shelves, tool->name, caller->who.uid);
-	if (caller->who.uid != 0)
-		return own ? next_on_shelf(calls, own, caller, after) : NULL;
-	const struct call *first = NULL;
+	if (own)
+		visit_shelf(calls, own, caller, visit, arg);
+	/* Nobody else sees what others have. */
 	size_t at = 0;
 	const struct map_slot *slot;
-	while ((slot = map_next(&calls->shelves.by_key, &at)))
-		for (const struct shelf *shelf = slot->value; shelf; shelf = shelf->next) {
-			if (strcmp(shelf->tool_name, tool->name) != 0)
-				continue;
-			const struct call *call = next_on_shelf(calls, shelf, caller, after);
-			if (call && (!first || call->seq < first->seq))
-				first = call;
-		}
-	return first;
+	while (caller->who.uid == 0 && (slot = map_next(&calls->shelves.by_key, &at)))
+		for (const struct shelf *shelf = slot->value; shelf; shelf = shelf->next)
+			if (shelf != own && strcmp(shelf->tool_name, tool->name) == 0)
+				visit_shelf(calls, shelf, caller, visit, arg);
+}
+
+struct wanted {
+	const char *id;
+	const struct call *call;
+};
+
+static void compare_id(void *arg, const struct call *call)
+{
+	struct wanted *wanted = arg;
+	if (!wanted->call && strcmp(call->id, wanted->id) == 0)
+		wanted->call = call;
+}
+
+const struct call *calls_find(const struct calls *calls, const struct tool *tool,
+	const struct caller *caller, const char *id)
+{
+	struct wanted wanted = { .id = id };
+	calls_each(calls, tool, caller, compare_id, &wanted);
+	return wanted.call;
 }
 
 int calls_read(const struct calls *calls, const struct call *call, enum call_part part,

@@ -17,6 +17,7 @@ struct calls_config {
 	int dir_fd;          /* borrowed: where records lie, private, on tmpfs */
 	unsigned keep;       /* finished calls kept of each caller and tool; 0: the default */
 	unsigned timeout_ms; /* longest a call may take; 0: the executor's */
+	size_t bytes_max;    /* that finished calls hold, in all; 0: half of dir_fd's file system */
 };
 #define CALLS_KEEP_DEFAULT 64
 
@@ -54,7 +55,8 @@ struct call_order {
 /*
  * Checks the request and starts the call: 0, and on_end(arg) follows. Or *why (-EINVAL, -EACCES,
  * -EBUSY, ...): nothing runs, and a refused call with the reason is in the table. *seq is the
- * call's number in both cases.
+ * call's number in both cases. A reserved id is for one call of the uid that reserved it: -EBUSY
+ * where it has been used, -ECANCELED where it is gone.
  */
 int calls_start(struct calls *calls, const struct call_order *order, call_on_end *on_end, void *arg,
 	uint64_t *seq, struct fail *why);
@@ -106,9 +108,10 @@ const struct call *calls_find(const struct calls *calls, const struct tool *tool
 const struct call *calls_nearest(const struct calls *calls, const struct tool *tool,
 	const struct caller *reader, bool finished);
 
-/* The calls of a tool that a caller sees with seq > after, ascending: call until it gives NULL. */
-const struct call *calls_next(const struct calls *calls, const struct tool *tool,
-	const struct caller *caller, uint64_t after);
+/* Visits the calls of a tool that a caller sees, those of one uid from the oldest on. */
+typedef void calls_visit(void *arg, const struct call *call);
+void calls_each(const struct calls *calls, const struct tool *tool, const struct caller *caller,
+	calls_visit *visit, void *arg);
 
 bool calls_may_see(const struct calls *calls, const struct call *call, const struct caller *caller);
 

@@ -9,6 +9,7 @@
 #include "core/base/auto.h"
 #include "core/base/xalloc.h"
 #include "core/running/pool.h"
+#include "core/running/program.h"
 
 void executor_config_defaults(struct executor_config *config)
 {
@@ -93,7 +94,7 @@ static void find_programs(struct executor *executor)
 	static const char *const scripts[RUNTIMES] = { "node/host.mjs", "python/host.py" };
 	for (size_t i = 0; i < RUNTIMES; i++) {
 		struct fail why = FAIL_INIT; /* told to those who call a tool that needs it */
-		executor->programs[i] = spawn_find_program(programs[i], executor->config.env, &why);
+		executor->programs[i] = program_find(programs[i], executor->config.env, &why);
 		executor->scripts[i] =
 			xasprintf("%s/host/%s", executor->config.lib_dir, scripts[i]);
 	}
@@ -206,10 +207,12 @@ static void start(struct job *job)
 	struct executor *executor = job->executor;
 	executor->running++;
 	executor_share(executor, job->pool->who.uid)->running++;
-	unsigned timeout_ms = job->timeout_ms ? job->timeout_ms : executor->config.timeout_ms;
-	job->timeout_ms = timeout_ms;
+	/* A tool's own limit may be lower, never higher. */
+	unsigned longest_ms = executor->config.timeout_ms;
+	if (job->timeout_ms == 0 || job->timeout_ms > longest_ms)
+		job->timeout_ms = longest_ms;
 	job->progress_left = executor->config.progress_max;
-	arm(job, timeout_ms);
+	arm(job, job->timeout_ms);
 	if (worker_give(job->worker, job) == 0)
 		return;
 	struct worker *worker = job->worker;
@@ -279,8 +282,11 @@ static void set_stopped(struct job *job, enum job_state from)
 	if (job->stop_is_late)
 		result_from_error(&job->result,
 			"%s did not finish within %g seconds and was stopped. Ask for less in one "
-			"call, or raise `timeout` (seconds) in its TOOL.md.",
-			job->tool->name, job->timeout_ms / 1000.0);
+			"call%s",
+			job->tool->name, job->timeout_ms / 1000.0,
+			job->timeout_ms < job->executor->config.timeout_ms
+				? ", or raise `timeout` (seconds) in its TOOL.md."
+				: "; no call may take longer here (`--timeout` of pegfs mount).");
 	else
 		result_from_error(&job->result, "The call of %s was cancelled.", job->tool->name);
 }

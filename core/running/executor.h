@@ -32,7 +32,7 @@ struct executor_config {
 	unsigned queue_max;      /* jobs that wait, in all */
 	unsigned queue_per_uid;  /* jobs that wait or run, of one uid */
 	unsigned spares;         /* booted hosts that wait for a tool */
-	unsigned timeout_ms;     /* of a job, from its start */
+	unsigned timeout_ms;     /* of a job, from its start; a tool's own may be lower */
 	unsigned grace_ms;       /* from the abort signal to SIGTERM, and from that to SIGKILL */
 	unsigned idle_ms;        /* after which a warm host goes */
 	uint64_t memory_max;     /* bytes, of one host with all that it starts; 0: no limit */
@@ -84,7 +84,7 @@ struct job_request {
 	struct tool *tool;          /* a reference is taken */
 	const json_t *params;       /* complete and checked; copied */
 	const struct identity *who; /* copied */
-	unsigned timeout_ms;        /* 0: the tool's, else the executor's */
+	unsigned timeout_ms;        /* 0: the tool's; never more than the executor's */
 	uint64_t tag;               /* by which the keeper's next process finds it; not 0 */
 	bool nested;                /* made by a call that runs: never waits for a free host,
 	                                   or the two would wait for each other */

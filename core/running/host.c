@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,24 +12,22 @@
 #include "core/base/auto.h"
 #include "core/base/log.h"
 #include "core/base/xalloc.h"
+#include "core/running/printed.h"
 #include "core/running/warden.h"
 
-/* Bytes taken from one descriptor in one turn. */
+/* Bytes taken from the socket in one turn. */
 #ifdef PEGFS_TINY
 #define READ_STEP ((size_t)509)
 #else
 #define READ_STEP ((size_t)64 * 1024)
 #endif
-#define TAIL_MAX ((size_t)16384)   /* bytes of output that are kept for a crash's text */
-#define TAIL_SHOWN ((size_t)2048)  /* of them, in the text */
 #define SEND_MAX ((size_t)1 << 30) /* the request's own limit is far below */
+
+/* More than a socket holds. */
+#define LAST_WORDS_MAX ((size_t)16 * 1024 * 1024)
 
 /* A host that has not come to rest by then after a call is killed. */
 #define SETTLE_MS 2000
-
-/* Once a call has printed all that is handed on, the rest is read and dropped this slowly. */
-#define FLOOD_STEP ((size_t)1024 * 1024)
-#define FLOOD_PAUSE_MS 20
 
 struct host {
 	struct loop *loop;                /* borrowed */
@@ -40,27 +37,23 @@ struct host {
 	bool booted;
 	struct spawn_child child; /* its descriptors are owned */
 	struct loop_child *watch;
-	struct loop_fd *socket_entry, *output_entry, *control_entry;
+	struct loop_fd *socket_entry, *control_entry;
 	const struct keeper *keeper; /* borrowed; NULL: not kept */
 	size_t slot;                 /* at the keeper's */
 	struct kept_host *kept;      /* borrowed from the keeper; NULL: not kept */
 	bool rested, swept; /* in HOST_SETTLING: what the host and what the warden has found */
-	struct loop_timer kill_timer;  /* while it settles, and after a dismissal */
-	struct loop_timer flood_timer; /* output is paused */
+	struct loop_timer kill_timer; /* while it settles, and after a dismissal */
+	struct printed printed;
 	struct wire_reader reader;
 	uint64_t acked;
 	struct buf sending;
-	size_t sent;        /* of sending */
-	size_t output_left; /* bytes of this call's output that are still handed on */
-	size_t output_max;
+	size_t sent; /* of sending */
 	unsigned grace_ms;
 	uint64_t memory_max, processes_max;
 	enum warden_limit limit; /* for which it was ended */
 	bool ended;              /* the warden has told wait_status */
 	int wait_status;         /* as from waitpid(2) */
 	struct fail fault;       /* what was wrong with its messages */
-	char tail[TAIL_MAX];
-	size_t tail_len;
 };
 
 enum host_state host_step(enum host_state state, enum host_event event)
@@ -95,89 +88,12 @@ static void post(struct host *host, enum host_event event)
 
 /* ---- output */
 
-static void keep_tail(struct host *host, const char *bytes, size_t len)
+static void on_printed(void *arg, const char *bytes, size_t len)
 {
-	if (len > TAIL_MAX) {
-		bytes += len - TAIL_MAX;
-		len = TAIL_MAX;
-	}
-	if (host->tail_len + len > TAIL_MAX) {
-		size_t drop = host->tail_len + len - TAIL_MAX;
-		memmove(host->tail, host->tail + drop, host->tail_len - drop);
-		host->tail_len -= drop;
-	}
-	memcpy(host->tail + host->tail_len, bytes, len);
-	host->tail_len += len;
-}
-
-static void hand_on(struct host *host, const char *bytes, size_t len)
-{
-	keep_tail(host, bytes, len);
-	if (host->state != HOST_BUSY || host->output_left == 0)
-		return;
-	size_t part = len < host->output_left ? len : host->output_left;
-	host->output_left -= part;
+	struct host *host = arg;
 	if (host->kept)
-		host->kept->output_left = host->output_left;
-	host->events->on_output(host->arg, bytes, part);
-	if (host->output_left > 0)
-		return;
-	char notice[128];
-	int used = snprintf(notice, sizeof(notice),
-		"\n[pegfs: this call has printed %zu bytes; the rest is left out]\n",
-		host->output_max);
-	host->events->on_output(host->arg, notice, (size_t)used);
-}
-
-/* Reads at most max bytes of what is there. Returns how many, 0 at the end or where none are. */
-static size_t read_output(struct host *host, size_t max)
-{
-	static char bytes
-		[READ_STEP]; /* one thread, and no callback comes back here before it is used */
-	size_t total = 0;
-	while (total < max) {
-		size_t step = max - total < sizeof(bytes) ? max - total : sizeof(bytes);
-		ssize_t got = read(host->child.output_fd, bytes, step);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0 && errno == EAGAIN)
-			break;
-		if (got <= 0) { /* nobody holds the other end any more */
-			loop_remove_fd(&host->output_entry);
-			break;
-		}
-		hand_on(host, bytes, (size_t)got);
-		total += (size_t)got;
-	}
-	return total;
-}
-
-void host_drain_output(struct host *host)
-{
-	/* What was printed before this moment is in the pipe now; what goes on printing is not awaited. */
-	int there = 0;
-	if (ioctl(host->child.output_fd, FIONREAD, &there) == 0 && there > 0)
-		read_output(host, (size_t)there);
-}
-
-static void resume_output(void *arg)
-{
-	struct host *host = arg;
-	read_output(host, FLOOD_STEP);
-	if (host->output_entry)
-		loop_set_events(host->output_entry, EPOLLIN);
-}
-
-static void on_output_event(void *arg, uint32_t events)
-{
-	struct host *host = arg;
-	(void)events;
-	read_output(host, READ_STEP);
-	bool flooding = host->state != HOST_BUSY || host->output_left == 0;
-	if (flooding && host->output_entry) {
-		loop_set_events(host->output_entry, 0);
-		loop_arm_timer(host->loop, &host->flood_timer, FLOOD_PAUSE_MS, resume_output, host);
-	}
+		host->kept->output_left = host->printed.left;
+	host->events->on_output(host->arg, bytes, len);
 }
 
 /* ---- socket, outwards */
@@ -301,7 +217,7 @@ static void on_message(struct host *host, const struct wire_message *message)
 		break;
 	case WIRE_RESULT:
 	case WIRE_FAILED:
-		host_drain_output(host);
+		printed_end(&host->printed);
 		settle(host);
 		host->events->on_message(host->arg, message);
 		break;
@@ -417,27 +333,26 @@ static void on_exit_event(void *arg, pid_t pid, int status)
 	host->watch = NULL;
 	read_control(host);
 	loop_remove_fd(&host->control_entry);
-	/* Its last words are still in the socket and in the pipe; more than this is no last word. */
-	for (size_t left = host->reader.bytes.max / READ_STEP; left > 0 && read_socket(host);)
+	/* Its last words are still in the socket and in the pipe. */
+	for (size_t left = LAST_WORDS_MAX / READ_STEP; left > 0 && read_socket(host);)
 		left--;
-	host_drain_output(host);
+	printed_end(&host->printed);
+	printed_stop(&host->printed);
 	stop_socket(host);
-	loop_remove_fd(&host->output_entry);
 	loop_cancel_timer(&host->kill_timer);
-	loop_cancel_timer(&host->flood_timer);
 	post(host, HOST_ON_EXIT);
 	unkeep(host);
 	host->events->on_gone(host->arg);
 }
 
-static int watch(struct host *host, struct fail *why)
+static int watch(struct host *host, size_t output_max, struct fail *why)
 {
 	host->socket_entry =
 		loop_add_fd(host->loop, host->child.socket_fd, EPOLLIN, on_socket_event, host, why);
-	host->output_entry =
-		loop_add_fd(host->loop, host->child.output_fd, EPOLLIN, on_output_event, host, why);
 	host->control_entry = loop_add_fd(
 		host->loop, host->child.control_fd, EPOLLIN, on_control_event, host, why);
+	printed_watch(&host->printed, host->loop, host->child.output_fd, output_max, on_printed,
+		host, why);
 	return why->code;
 }
 
@@ -481,7 +396,6 @@ static struct host *make(const struct host_setup *setup, uint64_t seen)
 	host->loop = setup->loop;
 	host->events = setup->events;
 	host->arg = setup->arg;
-	host->output_max = setup->output_max;
 	host->grace_ms = setup->grace_ms;
 	host->keeper = setup->keeper;
 	host->memory_max = setup->spawn.memory_max;
@@ -499,7 +413,8 @@ static struct host *make(const struct host_setup *setup, uint64_t seen)
 struct host *host_start(const struct host_setup *setup, struct fail *why)
 {
 	struct host *host = make(setup, 0);
-	if (spawn_child(&setup->spawn, &host->child, why) < 0 || watch(host, why) < 0) {
+	if (spawn_child(&setup->spawn, &host->child, why) < 0 ||
+		watch(host, setup->output_max, why) < 0) {
 		host_free(host);
 		return NULL;
 	}
@@ -521,7 +436,8 @@ static void resume(struct host *host)
 	host->state = (enum host_state)kept->state;
 	host->booted = kept->booted;
 	host->rested = kept->rested;
-	host->output_left = (size_t)kept->output_left;
+	if (host->state == HOST_BUSY)
+		printed_resume(&host->printed, (size_t)kept->output_left);
 	send_queued(host);
 	if (host->state != HOST_SETTLING)
 		return;
@@ -553,7 +469,7 @@ struct host *host_adopt(const struct host_setup *setup, size_t slot, struct fail
 	bool is_over = kept->state >= HOST_ENDING || (kept->tag && !kept->delivered);
 	if (is_over)
 		fail_set(why, -ECANCELED, "it was being ended");
-	if (is_over || watch(host, why) < 0) {
+	if (is_over || watch(host, setup->output_max, why) < 0) {
 		host_free(host);
 		return NULL;
 	}
@@ -579,9 +495,8 @@ void host_free(struct host *host)
 		waitpid(host->child.warden_pid, NULL, 0) < 0 && errno == EINTR)
 		continue;
 	loop_remove_fd(&host->socket_entry);
-	loop_remove_fd(&host->output_entry);
+	printed_stop(&host->printed);
 	loop_cancel_timer(&host->kill_timer);
-	loop_cancel_timer(&host->flood_timer);
 	wire_reader_release(&host->reader);
 	buf_release(&host->sending);
 	auto_close_fd(&host->child.socket_fd);
@@ -606,12 +521,10 @@ bool host_has_booted(const struct host *host)
 
 int host_give(struct host *host, const struct wire_call *call)
 {
-	host_drain_output(host); /* of nobody: printed since the last call */
+	printed_begin(&host->printed);
 	post(host, HOST_ON_GIVE);
-	host->output_left = host->output_max;
-	host->tail_len = 0;
 	if (host->kept) {
-		host->kept->output_left = host->output_left;
+		host->kept->output_left = host->printed.left;
 		host->kept->delivered = 0;
 	}
 	order(host, WARDEN_WATCH, 0);
@@ -651,25 +564,12 @@ void host_dismiss(struct host *host)
 
 /* ---- how it ended */
 
-static void describe_tail(const struct host *host, struct buf *out)
+/* V8 says so when its heap is full, and aborts. */
+static bool ran_out_of_memory(const struct host *host)
 {
-	const char *at = host->tail;
-	size_t len = host->tail_len;
-	while (len > 0 && (at[len - 1] == '\n' || at[len - 1] == ' '))
-		len--;
-	if (len > TAIL_SHOWN) {
-		at += len - TAIL_SHOWN;
-		len = TAIL_SHOWN;
-	}
-	if (len > 0)
-		buf_printf(out, "\nThe end of what it printed:\n%.*s", (int)len, at);
-}
-
-/* V8's own words when its heap is full; its process then aborts. */
-static bool says_out_of_memory(const struct host *host)
-{
-	static const char words[] = "out of memory";
-	return memmem(host->tail, host->tail_len, words, sizeof(words) - 1) != NULL;
+	return host->limit == WARDEN_OVER_MEMORY ||
+	       (host->ended && WIFSIGNALED(host->wait_status) &&
+		       printed_says(&host->printed, "out of memory"));
 }
 
 static void describe_memory(const struct host *host, struct buf *out)
@@ -683,7 +583,7 @@ static void describe_memory(const struct host *host, struct buf *out)
 void host_describe_end(const struct host *host, struct buf *out)
 {
 	int status = host->wait_status;
-	if (host->limit == WARDEN_OVER_MEMORY || says_out_of_memory(host)) {
+	if (ran_out_of_memory(host)) {
 		describe_memory(host, out);
 		return;
 	}
@@ -704,5 +604,5 @@ void host_describe_end(const struct host *host, struct buf *out)
 	else
 		buf_printf(out, "The tool's process ended with exit status %d before it answered",
 			WEXITSTATUS(status));
-	describe_tail(host, out);
+	printed_describe(&host->printed, out);
 }

@@ -105,9 +105,6 @@ void host_signal(struct host *host, int signal);
 /* Asks it to go, and kills it where it does not in time. Output is no longer handed on. */
 void host_dismiss(struct host *host);
 
-/* Hands on what the tool has printed so far. */
-void host_drain_output(struct host *host);
-
 /* Why a host is gone, for people: its exit status or signal, and the end of what it printed. */
 void host_describe_end(const struct host *host, struct buf *out);
 

@@ -62,8 +62,9 @@ struct job {
 	const struct job_events *events;
 	void *arg;
 	struct loop_timer timer;
-	uint64_t serial; /* order of submission */
-	uint64_t tag;    /* of job_request */
+	uint64_t serial;           /* order of submission */
+	uint64_t tag;              /* of job_request */
+	uint64_t waiting_since_ms; /* by the loop's clock */
 	unsigned timeout_ms;
 	bool nested;
 	bool started;      /* the host has begun with it: from here on it is never run again */

@@ -7,6 +7,8 @@
 
 /* Calls that calls make may go beyond hosts_max, so that they never wait for each other; this often. */
 #define NESTED_FACTOR 4
+/* After so long a call may have a host for which others wait too; each change costs a start. */
+#define TAKE_AFTER_MS 250
 
 static enum runtime runtime_of(const struct tool *tool)
 {
@@ -49,6 +51,7 @@ void schedule_drop_empty(struct executor *executor)
 void schedule_push(struct job *job, bool at_front)
 {
 	struct pool *pool = job->pool;
+	job->waiting_since_ms = loop_now_ms(job->executor->loop);
 	job->next = at_front ? pool->first : NULL;
 	if (at_front) {
 		if (!pool->first)
@@ -108,12 +111,42 @@ static size_t count_settling(const struct executor *executor, const struct pool 
 	return count;
 }
 
-/* Lets go the host that has been idle longest, spares of others included. Whether there was one. */
-static bool make_room(struct executor *executor)
+static unsigned count_of_uid(const struct executor *executor, uid_t uid)
+{
+	unsigned count = 0;
+	for (const struct worker *worker = executor->workers; worker; worker = worker->next)
+		count += worker->pool && worker->pool->who.uid == uid && worker_counts(worker);
+	return count;
+}
+
+/*
+ * Whether a free host may go for a pool's first job. One that has calls of its own to come goes
+ * only where that job would have to wait for all of them, however many there are: it is of a tool
+ * without any host, or of a user who has far fewer.
+ */
+static bool may_take(
+	const struct executor *executor, const struct pool *pool, const struct worker *worker)
+{
+	const struct pool *other = worker->pool;
+	if (!other || !other->first)
+		return true;
+	if (loop_now_ms(executor->loop) - pool->first->waiting_since_ms < TAKE_AFTER_MS)
+		return false;
+	if (other->who.uid == pool->who.uid)
+		return count_of_pool(executor, pool) == 0;
+	unsigned own = count_of_uid(executor, pool->who.uid);
+	return own == 0 || own + 1 < count_of_uid(executor, other->who.uid);
+}
+
+/*
+ * Lets go the host that has been idle longest, spares of others included, for a pool's first job.
+ * Whether there was one.
+ */
+static bool make_room(struct executor *executor, const struct pool *pool)
 {
 	struct worker *oldest = NULL;
 	for (struct worker *worker = executor->workers; worker; worker = worker->next)
-		if (worker_is_free(worker) && (!worker->pool || !worker->pool->first) &&
+		if (worker_is_free(worker) && may_take(executor, pool, worker) &&
 			(!oldest || worker->idle_since_ms < oldest->idle_since_ms))
 			oldest = worker;
 	if (oldest)
@@ -142,7 +175,7 @@ static struct worker *get_worker(struct executor *executor, struct pool *pool, s
 				count);
 			return NULL;
 		}
-		if (!nested && count >= config->hosts_max && !make_room(executor))
+		if (!nested && count >= config->hosts_max && !make_room(executor, pool))
 			return NULL;
 		worker = worker_start(executor, &pool->who, pool->runtime, why);
 	}

@@ -1,7 +1,6 @@
 /*
- * Takes the values of sensitive inputs out of what a call leaves behind: its log, its progress, and
- * the text of a failure (R29, A21). A tool gets them as they are, and what it returns as its success
- * is its own. A value of less than SCRUB_LEN_MIN bytes is no secret that could be kept: taking "no"
+ * Takes the values of sensitive inputs out of all that a call leaves behind: its log, its progress
+ * and its result (R29, A21). Only the tool gets them as they are. A value of less than SCRUB_LEN_MIN bytes is no secret that could be kept: taking "no"
  * out of every text would only make it unreadable.
  */
 #ifndef PEGFS_RUNNING_SCRUB_H

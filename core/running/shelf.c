@@ -95,30 +95,64 @@ static bool same_process(const struct call *a, const struct call *b)
 void shelf_supersede(struct entry *entry)
 {
 	for (struct entry *other = entry->prev; other; other = other->prev) {
-		if (!call_state_is_final(other->call.state) ||
+		if (!call_state_is_final(other->call.state) || other->named ||
 			!same_process(&other->call, &entry->call))
 			continue;
-		/* Those before it have been marked when it finished. */
+		/* Those before it have been marked when it finished, but for what took longer. */
 		if (other->superseded)
 			return;
 		other->superseded = true;
 	}
 }
 
+struct entry *shelf_first_ended(const struct shelf *shelf)
+{
+	struct entry *first = NULL;
+	for (struct entry *entry = shelf->first; entry; entry = entry->next)
+		if (call_state_is_final(entry->call.state) &&
+			(!first || entry->call.changed_ms < first->call.changed_ms))
+			first = entry;
+	return first;
+}
+
+static struct entry *first_superseded(const struct shelf *shelf)
+{
+	struct entry *entry = shelf->first;
+	while (entry && !entry->superseded)
+		entry = entry->next;
+	return entry;
+}
+
 struct entry *shelf_surplus(const struct shelf *shelf, size_t keep, int64_t now_ms)
 {
 	if (shelf->finished_count <= keep)
 		return NULL;
-	struct entry *oldest = NULL;
-	for (struct entry *entry = shelf->first; entry; entry = entry->next) {
-		if (!call_state_is_final(entry->call.state))
-			continue;
-		if (entry->superseded)
-			return entry;
-		if (!oldest)
-			oldest = entry;
-	}
+	struct entry *superseded = first_superseded(shelf);
+	if (superseded)
+		return superseded;
+	struct entry *oldest = shelf_first_ended(shelf);
 	bool may_go = oldest && (oldest->call.changed_ms < now_ms - SHELF_GRACE_MS ||
 					shelf->finished_count > keep * SHELF_HARD_FACTOR);
 	return may_go ? oldest : NULL;
+}
+
+size_t entry_bytes(const struct entry *entry)
+{
+	size_t bytes = 0;
+	for (int part = 0; part < CALL_PARTS; part++)
+		bytes += entry->call.part_len[part];
+	return bytes;
+}
+
+struct shelf *shelves_heaviest(const struct shelves *shelves)
+{
+	struct shelf *heaviest = NULL;
+	size_t at = 0;
+	const struct map_slot *slot;
+	while ((slot = map_next(&shelves->by_key, &at)))
+		for (struct shelf *shelf = slot->value; shelf; shelf = shelf->next)
+			if (shelf->finished_count > 1 &&
+				(!heaviest || shelf->bytes > heaviest->bytes))
+				heaviest = shelf;
+	return heaviest;
 }

@@ -20,7 +20,9 @@ struct entry {
 	struct shelf *shelf;       /* borrowed */
 	char *request;             /* owned; the redacted request until the record is written */
 	int growing[CALL_PARTS];   /* owned descriptors of log and progress; -1: none */
+	bool named;                /* its id was reserved: somebody means to read it by that */
 	bool superseded;           /* the same process has finished a later call of the tool */
+	bool complained;           /* it has been logged that something of it cannot be kept */
 	bool forgotten;            /* nobody sees it any more; it goes when its job has ended */
 	struct entry *next, *prev; /* on the shelf */
 };
@@ -30,6 +32,7 @@ struct shelf {
 	uid_t uid;
 	struct entry *first, *last;
 	size_t finished_count, reserved_count;
+	size_t bytes;       /* that its finished calls have left */
 	struct shelf *next; /* another one of the same hash */
 };
 
@@ -55,11 +58,21 @@ void shelf_supersede(struct entry *entry);
 
 /*
  * The finished call to forget next where there are more than keep, or NULL: the oldest that a later
- * call of the same process has superseded; else the oldest that ended before now_ms -
- * SHELF_GRACE_MS, for its reader may be about to come; beyond keep * SHELF_HARD_FACTOR the oldest.
+ * call of the same process has superseded; else the one that ended first, if that was before now_ms
+ * - SHELF_GRACE_MS, for its reader may be about to come, or if there are more than keep *
+ * SHELF_HARD_FACTOR.
  */
 #define SHELF_GRACE_MS 10000
 #define SHELF_HARD_FACTOR 16
 struct entry *shelf_surplus(const struct shelf *shelf, size_t keep, int64_t now_ms);
+
+/* The finished call that ended first, or NULL. */
+struct entry *shelf_first_ended(const struct shelf *shelf);
+
+/* What one call has left, in bytes. */
+size_t entry_bytes(const struct entry *entry);
+
+/* The shelf whose finished calls, of which there are at least two, hold the most; NULL: none. */
+struct shelf *shelves_heaviest(const struct shelves *shelves);
 
 #endif

@@ -21,8 +21,6 @@
 #include "core/base/xalloc.h"
 #include "core/running/warden.h"
 
-#define USUAL_PATH "/usr/local/bin:/usr/bin:/bin"
-
 #define REPORT_FD 4 /* in the child, until exec closes it */
 #define ASIDE_FD 10 /* descriptors are first moved here and above, out of each other's way */
 #define SIGNAL_MAX 64
@@ -115,11 +113,25 @@ static int set_limit(__rlimit_resource_t resource, const struct rlimit *limit)
 	return limit->rlim_max == 0 ? 0 : setrlimit(resource, limit);
 }
 
+/*
+ * A core dump would hold parameters and secrets (A21). One byte rather than none, where that is
+ * allowed: Linux writes no file then either, and of the two only 1 keeps it from feeding a
+ * core_pattern that is a pipe.
+ */
+static int forbid_core_dumps(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_CORE, &limit) < 0)
+		return -1;
+	if (limit.rlim_max > 1)
+		limit.rlim_max = 1;
+	limit.rlim_cur = limit.rlim_max;
+	return setrlimit(RLIMIT_CORE, &limit);
+}
+
 static int set_limits(const struct plan *plan)
 {
-	/* A core file would hold parameters and secrets (A21). */
-	const struct rlimit no_core = { .rlim_cur = 0, .rlim_max = 0 };
-	if (setrlimit(RLIMIT_CORE, &no_core) < 0 || set_limit(RLIMIT_NOFILE, &plan->files) < 0)
+	if (forbid_core_dumps() < 0 || set_limit(RLIMIT_NOFILE, &plan->files) < 0)
 		return -1;
 	return set_limit(RLIMIT_DATA, &plan->memory);
 }
@@ -389,33 +401,4 @@ int spawn_child(const struct spawn_request *request, struct spawn_child *child, 
 		continue;
 	*child = (struct spawn_child)SPAWN_CHILD_INIT;
 	return why->code;
-}
-
-/* ---- environment */
-
-const char *spawn_get_env(const char *const *env, const char *name)
-{
-	size_t len = strlen(name);
-	for (; *env; env++)
-		if (strncmp(*env, name, len) == 0 && (*env)[len] == '=')
-			return *env + len + 1;
-	return NULL;
-}
-
-char *spawn_find_program(const char *name, const char *const *env, struct fail *why)
-{
-	const char *path = spawn_get_env(env, "PATH");
-	if (!path)
-		path = USUAL_PATH;
-	for (const char *at = path; at; at = strchr(at, ':') ? strchr(at, ':') + 1 : NULL) {
-		int len = (int)strcspn(at, ":");
-		struct stat st;
-		auto_free char *file = xasprintf("%.*s/%s", len, at, name);
-		if (len > 0 && *at == '/' && access(file, X_OK) == 0 && stat(file, &st) == 0 &&
-			S_ISREG(st.st_mode))
-			return take_ptr(&file);
-	}
-	fail_set(why, -ENOENT,
-		"'%s' is not installed: it is in none of the directories of PATH (%s)", name, path);
-	return NULL;
 }

@@ -56,13 +56,4 @@ int spawn_child(const struct spawn_request *request, struct spawn_child *child, 
 /* Whether this process may run something as who. 0 or -EACCES. */
 int spawn_check_identity(const struct identity *who, struct fail *why);
 
-/*
- * The path of a program by the PATH in env, or by the usual directories where it has none. The
- * caller's; NULL and *why (-ENOENT) where there is none.
- */
-char *spawn_find_program(const char *name, const char *const *env, struct fail *why);
-
-/* The value of NAME in env, borrowed from it; NULL where it is not set. */
-const char *spawn_get_env(const char *const *env, const char *name);
-
 #endif

@@ -4,11 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,17 +21,37 @@
 #include "core/base/xalloc.h"
 
 #define LOCK_NAME "lock"
+#define SHM_SIZE_MIN ((uint64_t)256 << 20) /* a container has 64 MiB there: too few for results */
 #define WAIT_STEP_MS 10
 #define LOCK_LIMIT_MS 5000
 
+static bool is_tmpfs(const char *path, uint64_t size_min)
+{
+	struct statfs fs;
+	return statfs(path, &fs) == 0 && fs.f_type == TMPFS_MAGIC &&
+	       (uint64_t)fs.f_blocks * (uint64_t)fs.f_bsize >= size_min;
+}
+
+static bool is_own_or_free(const char *path)
+{
+	struct stat st;
+	return lstat(path, &st) < 0 ? errno == ENOENT
+				    : S_ISDIR(st.st_mode) && st.st_uid == geteuid();
+}
+
+/* On a disk each call costs milliseconds; in /dev/shm somebody else may have taken the name. */
 static char *base_path(void)
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
-	if (geteuid() == 0)
+	bool is_root = geteuid() == 0;
+	if (is_root && is_tmpfs("/run", 0))
 		return xstrdup("/run/pegfs");
-	if (runtime && *runtime == '/')
+	if (!is_root && runtime && *runtime == '/')
 		return xasprintf("%s/pegfs", runtime);
-	return xasprintf("/tmp/pegfs-%u", (unsigned)geteuid());
+	auto_free char *shared = xasprintf("/dev/shm/pegfs-%u", (unsigned)geteuid());
+	if (is_tmpfs("/dev/shm", SHM_SIZE_MIN) && is_own_or_free(shared))
+		return take_ptr(&shared);
+	return is_root ? xstrdup("/run/pegfs") : xasprintf("/tmp/pegfs-%u", (unsigned)geteuid());
 }
 
 static char *path_of(const char *mountpoint)
@@ -42,8 +65,12 @@ static char *path_of(const char *mountpoint)
 static int make_dir(const char *path, mode_t mode, struct fail *why)
 {
 	struct stat st;
-	if (mkdir(path, mode) < 0 && errno != EEXIST)
+	bool made = mkdir(path, mode) == 0;
+	if (!made && errno != EEXIST)
 		return fail_errno(why, "cannot make the state directory '%s'", path);
+	/* Whatever the umask has taken. */
+	if (made && chmod(path, mode) < 0 && errno != ENOENT)
+		return fail_errno(why, "cannot open the state directory '%s' to hosts", path);
 	if (lstat(path, &st) < 0)
 		return fail_errno(why, "cannot look at the state directory '%s'", path);
 	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || st.st_mode & (S_IWGRP | S_IWOTH))
@@ -58,15 +85,23 @@ static void pause_ms(unsigned ms)
 	nanosleep(&step, NULL);
 }
 
+/* 1 where the lock is ours now, 0 where it is not the one that others see any more, -1 taken. */
+static int take_lock(const struct statedir *dir)
+{
+	struct stat st;
+	if (flock(dir->lock_fd, LOCK_EX | LOCK_NB) < 0)
+		return -1;
+	return fstat(dir->lock_fd, &st) == 0 && st.st_nlink > 0;
+}
+
 /*
  * Opens the directory and its lock. Returns 1 where it is ours, 0 where somebody else removed it
  * meanwhile, or *why.
  */
 static int try_open(struct statedir *dir, struct fail *why)
 {
-	struct stat st;
 	if (make_dir(dir->path, 0711, why) < 0)
-		return why->code;
+		return why->code == -ENOENT ? 0 : why->code;
 	dir->fd = open(dir->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	dir->lock_fd =
 		dir->fd < 0 ? -1 : openat(dir->fd, LOCK_NAME, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -74,10 +109,11 @@ static int try_open(struct statedir *dir, struct fail *why)
 		return 0;
 	if (dir->lock_fd < 0)
 		return fail_errno(why, "cannot open the state directory '%s'", dir->path);
-	if (flock(dir->lock_fd, LOCK_EX | LOCK_NB) < 0)
+	int taken = take_lock(dir);
+	if (taken < 0)
 		return fail_set(why, -EBUSY,
 			"another pegfs serves this mount point: run 'pegfs umount' first");
-	return fstat(dir->lock_fd, &st) == 0 && st.st_nlink > 0;
+	return taken;
 }
 
 static void close_both(struct statedir *dir)
@@ -96,11 +132,11 @@ static int open_locked(struct statedir *dir, struct fail *why)
 		int result = try_open(dir, why);
 		if (result == 1)
 			return 0;
-		if ((result < 0 && result != -EBUSY) || waited >= LOCK_LIMIT_MS)
-			return result < 0 ? result
-					  : fail_set(why, -EBUSY,
-						    "the state directory '%s' does not stay",
-						    dir->path);
+		if ((result < 0 && result != -EBUSY) || waited >= LOCK_LIMIT_MS) {
+			/* Does nothing where it has failed for a reason already. */
+			fail_set(why, -EBUSY, "the state directory '%s' does not stay", dir->path);
+			return why->code;
+		}
 		close_both(dir);
 		pause_ms(WAIT_STEP_MS);
 	}
@@ -119,6 +155,16 @@ static int clear(struct statedir *dir, struct fail *why)
 	return 0;
 }
 
+/* The lock goes last: until then nobody else takes the directory, and afterwards it is not touched. */
+static void remove_locked(struct statedir *dir)
+{
+	struct fail ignored = FAIL_INIT;
+	if (clear(dir, &ignored) < 0)
+		return;
+	unlinkat(dir->fd, LOCK_NAME, 0);
+	rmdir(dir->path);
+}
+
 /* Directories of mounts that nobody serves any more: their servers were killed. */
 static void clear_abandoned(const char *base)
 {
@@ -127,10 +173,15 @@ static void clear_abandoned(const char *base)
 	while (stream && (entry = readdir(stream))) {
 		if (entry->d_name[0] == '.')
 			continue;
-		auto_free char *name = xasprintf("%s/" LOCK_NAME, entry->d_name);
-		auto_close int fd = openat(dirfd(stream), name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-		if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
-			io_remove_tree(dirfd(stream), entry->d_name);
+		struct statedir left = STATEDIR_INIT;
+		left.path = xasprintf("%s/%s", base, entry->d_name);
+		left.fd = open(left.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (left.fd >= 0)
+			left.lock_fd =
+				openat(left.fd, LOCK_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+		if (left.lock_fd >= 0 && take_lock(&left) == 1)
+			remove_locked(&left);
+		statedir_release(&left);
 	}
 }
 
@@ -200,11 +251,8 @@ int statedir_ask(const char *mountpoint, struct statedir_news *news)
 void statedir_remove(struct statedir *dir)
 {
 	/* Only what is locked is ours to remove. */
-	struct fail ignored = FAIL_INIT;
-	if (dir->calls_fd >= 0 && clear(dir, &ignored) == 0) {
-		unlinkat(dir->fd, LOCK_NAME, 0);
-		rmdir(dir->path);
-	}
+	if (dir->calls_fd >= 0)
+		remove_locked(dir);
 	statedir_release(dir);
 }
 

@@ -1,6 +1,6 @@
 /*
- * The private directory of one mount, on tmpfs where there is one: /run/pegfs for root, else in
- * $XDG_RUNTIME_DIR or /tmp. It holds what calls leave and the hosts' caches, and a lock by which
+ * The private directory of one mount, on tmpfs where there is one: /run/pegfs for root if that is
+ * tmpfs, $XDG_RUNTIME_DIR/pegfs for others, else in /dev/shm, else in /run or /tmp. It holds what calls leave and the hosts' caches, and a lock by which
  * others can tell that the mount is served.
  */
 #ifndef PEGFS_RUNNING_STATEDIR_H

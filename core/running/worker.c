@@ -55,12 +55,10 @@ static void on_started(struct worker *worker, struct job *job)
 
 static void on_result(struct job *job, const json_t *value)
 {
-	result_from_value(&job->result, value);
-	if (job->result.is_error && job->scrub && value) {
-		auto_json json_t *scrubbed = scrub_value(job->scrub, value);
-		result_release(&job->result);
-		result_from_value(&job->result, scrubbed);
-	}
+	/* Where memory is short there is no result rather than one that holds a secret. */
+	bool has_secrets = value && job->scrub;
+	auto_json json_t *scrubbed = has_secrets ? scrub_value(job->scrub, value) : NULL;
+	result_from_value(&job->result, has_secrets ? scrubbed : value);
 	job->end = job->result.is_error ? JOB_FAILED : JOB_DONE;
 	executor_post(job, JOB_ON_ANSWER);
 }

@@ -193,7 +193,7 @@ static void check_source(struct checker *checker, const char *path)
 	source_scan(real, NULL, NULL, &scan);
 	checker->root = scan.root;
 	tell_faults(&scan, &report->faults);
-	for (size_t i = 0; i < scan.count; i++)
+	for (size_t i = 0; scan.root && i < scan.count; i++)
 		check_tool(checker, scan.candidates[i]);
 	if (scan.count == 0 && scan.faults.count == 0)
 		add(report, real, FAULT_ERROR, "no-tools",
@@ -216,7 +216,7 @@ static void check_single(struct checker *checker, const char *path)
 	}
 	auto_close int fd =
 		checker->root ? root_open_dir(checker->root, slash + 1, O_RDONLY) : code;
-	if (fd < 0) {
+	if (!checker->root || fd < 0) {
 		add(checker->report, path, FAULT_ERROR, "missing-source", "cannot be read: %s",
 			strerror(-fd));
 		root_unref(checker->root);
@@ -243,11 +243,12 @@ static char *directory_of(const char *path)
 	if (stat(dir, &st) < 0 || S_ISDIR(st.st_mode))
 		return dir;
 	char *slash = strrchr(dir, '/');
-	if (slash)
+	if (slash) {
 		slash[slash == dir ? 1 : 0] = '\0';
-	else
-		strcpy(dir, ".");
-	return dir;
+		return dir;
+	}
+	free(dir);
+	return xstrdup(".");
 }
 
 void check_path(const char *path, const struct check_options *options, struct check_report *report)

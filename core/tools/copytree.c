@@ -210,8 +210,8 @@ static void loosen(int parent_fd, const char *name, int depth)
 		fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
 	if (!is_dir || depth > IO_REMOVE_DEPTH_MAX)
 		return;
-	if ((st.st_mode & 0700) != 0700)
-		(void)fchmodat(parent_fd, name, st.st_mode | 0700, 0);
+	if ((st.st_mode & 0700) != 0700 && fchmodat(parent_fd, name, st.st_mode | 0700, 0) < 0)
+		return; /* who removes it will say why it cannot */
 	int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	auto_closedir DIR *dir = fd < 0 ? NULL : open_listing(fd);
 	const struct dirent *entry;

@@ -208,15 +208,39 @@ bool registry_renew(struct registry *registry)
 
 /* ---- scanning */
 
-void registry_load_source(struct registry *registry, size_t index)
+static void replace_scan(struct registry *registry, size_t index, struct source_scan scan)
 {
-	struct source_scan scan, *place = &registry->scans[index];
-	source_scan(registry->sources[index], &registry->covered, place, &scan);
+	struct source_scan *place = &registry->scans[index];
 	/* Before the tools of the old scan go: the overlay borrows them. */
 	registry->is_stale = registry->has_new_tools = registry->has_new_faults = true;
 	overlay_clear(&registry->overlay);
 	source_scan_release(place);
 	*place = scan;
+}
+
+void registry_load_source(struct registry *registry, size_t index)
+{
+	struct source_scan scan;
+	source_scan(registry->sources[index], &registry->covered, &registry->scans[index], &scan);
+	replace_scan(registry, index, scan);
+}
+
+bool registry_enter_source(struct registry *registry, size_t index)
+{
+	struct source_scan scan, *place = &registry->scans[index];
+	source_enter(registry->sources[index], &registry->covered, place->root, &scan);
+	if (scan.root != place->root) {
+		replace_scan(registry, index, scan);
+		return true;
+	}
+	/* The same place; whether it can be read may be another matter now. */
+	if (!faults_equal(&scan.faults, &place->faults))
+		registry->has_new_faults = true;
+	struct faults faults = scan.faults;
+	scan.faults = place->faults;
+	place->faults = faults;
+	source_scan_release(&scan);
+	return false;
 }
 
 /* Keeps the overlay in step with a change of one tool, unless it will be sorted anew anyway. */

@@ -49,6 +49,13 @@ void registry_load_source(struct registry *registry, size_t index);
 void registry_load_dir(struct registry *registry, size_t index, const char *dir_name);
 bool registry_renew(struct registry *registry);
 
+/*
+ * Follows the source's path anew, which is the first half of registry_load_source(). Where it leads
+ * to another directory than before the source has no tools from now on, until its directories are
+ * loaded; returns whether that is so.
+ */
+bool registry_enter_source(struct registry *registry, size_t index);
+
 /* What else is to be told about a source, in the place of what was; faults are taken. */
 void registry_tell(struct registry *registry, size_t index, struct faults *faults);
 

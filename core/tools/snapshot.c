@@ -1,5 +1,6 @@
 #include "core/tools/snapshot.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -193,6 +194,7 @@ static void order_by_id(struct snapshot *snapshot, struct tool **tools)
 struct snapshot *snapshot_next(const struct snapshot *before, struct tool **tools, size_t count,
 	struct faults *faults, uint64_t generation)
 {
+	assert(before || faults); /* none is new: they are those of before */
 	struct snapshot *snapshot = xcalloc(1, sizeof(*snapshot));
 	*snapshot = (struct snapshot){ .refs = 1,
 		.generation = generation,

@@ -298,12 +298,12 @@ static struct root *find_root(
 	return root_ref(before);
 }
 
-void source_scan(const char *path, const struct covered *covered, const struct source_scan *before,
+void source_enter(const char *path, const struct covered *covered, struct root *before,
 	struct source_scan *scan)
 {
 	*scan = (struct source_scan){ .root = NULL };
 	int code;
-	scan->root = find_root(path, covered, before ? before->root : NULL, &code);
+	scan->root = find_root(path, covered, before, &code);
 	if (!scan->root && code == -EXDEV)
 		report(&scan->faults, path, FAULT_ERROR, "own-mount",
 			"this is the mount itself and not a directory with tools; take it out of "
@@ -311,6 +311,17 @@ void source_scan(const char *path, const struct covered *covered, const struct s
 	else if (!scan->root)
 		report_source(scan, path, code);
 	if (!scan->root)
+		return;
+	auto_close int fd = openat(scan->root->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		report_source(scan, path, -errno);
+}
+
+void source_scan(const char *path, const struct covered *covered, const struct source_scan *before,
+	struct source_scan *scan)
+{
+	source_enter(path, covered, before ? before->root : NULL, scan);
+	if (!scan->root || scan->faults.count > 0)
 		return;
 	struct source_names names;
 	int result = source_names_load(scan->root, &names);

@@ -38,6 +38,13 @@ void source_scan(const char *path, const struct covered *covered, const struct s
 	struct source_scan *scan);
 void source_scan_release(struct source_scan *scan);
 
+/*
+ * The first half of that: the root and the faults of the source as a whole, and no directory yet.
+ * before: the root of an earlier scan, or NULL; the scan holds the very same one where it still is.
+ */
+void source_enter(const char *path, const struct covered *covered, struct root *before,
+	struct source_scan *scan);
+
 /* What a second look at one directory changed. */
 struct source_change {
 	struct tool *old,

@@ -42,8 +42,9 @@ struct watch_events {
 	void (*on_snapshot)(void *arg);
 	/*
 	 * A file of the tool changed, came or went: its path in the tool's directory. A directory: so
-	 * may everything below it; "": the whole tool. The tool is borrowed for the time of the call,
-	 * is as the registry has it now, and may be one that another hides. May be NULL.
+	 * may everything below it; "": the whole tool. Called after on_snapshot, where there is a new
+	 * one: the tool, borrowed for the time of the call, is the one in it, or is hidden by another.
+	 * May be NULL.
 	 */
 	void (*on_file)(void *arg, const struct tool *tool, const char *path);
 };

@@ -32,20 +32,24 @@ struct place {
 	char *text; /* owned; PLACE_STEP: the name; PLACE_DIR: its path in the tool, NULL: the top */
 };
 
+enum watchqueue_kind { WATCHQUEUE_DUE, WATCHQUEUE_TOLD, WATCHQUEUE_KINDS };
+
 void place_free_all(struct notify *notify, struct place **places);
 
 struct watchdir {
 	char *name; /* owned; in the source */
 	struct watch_source *source;
 	struct watchdir *next_same; /* with the same hash of the name */
-	struct watchdir *next_due;  /* in the queue */
-	struct place *places;       /* owned */
-	char **files;               /* owned; paths in the tool that changed; "": all */
+	struct watchdir_link {
+		struct watchdir *next;
+		bool queued;
+	} links[WATCHQUEUE_KINDS]; /* watchqueue.h */
+	struct place *places;      /* owned */
+	char **files;              /* owned; paths in the tool that changed; "": all */
 	size_t file_count, file_capacity;
 	uint64_t first_ms, last_ms; /* of what happened since the last look */
 	uint64_t mount;             /* the number of the mount over it; 0: none */
 	bool mount_seen;
-	bool queued;
 	bool look;       /* the tool may have changed */
 	bool rewatch;    /* directories came or went */
 	bool unfinished; /* a file was opened for writing and not closed, or something is missing */

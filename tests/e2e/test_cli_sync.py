@@ -291,3 +291,23 @@ def test_sync_is_fast(seed, target):
     assert len(os.listdir(target)) == 1000
     assert not [name for name in os.listdir(target) if name.startswith(".")]
     assert pathlib.Path(target / "t0999" / "index.ts").is_file()
+
+
+def test_a14_r92_a_mounted_tree_follows_at_once(seed, target, new_mount):
+    answer = ("export async function execute() {\n"
+              "  return { content: [{ type: 'text', text: '%d' }] };\n}\n")
+    write_tool(seed, "t", 1, code=answer % 1)
+    cli.run("sync", seed, target)
+    mount = new_mount(tools=[target])
+    assert mount.say("t") == "1"
+    write_tool(seed, "t", 2, code=answer % 2)
+    write_tool(seed, "u", 1, code=answer % 7)
+    cli.run("sync", seed, target)
+    limit = time.monotonic() + 20
+    while time.monotonic() < limit:
+        names = set(os.listdir(mount.path))
+        assert "t" in names, "the tool was gone for a moment"
+        if "u" in names and mount.say("t") == "2":
+            break
+        time.sleep(0.02)
+    assert mount.say("t") == "2" and mount.say("u") == "7"

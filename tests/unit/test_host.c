@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include "core/running/host.h"
+#include "core/running/program.h"
 #include "core/running/warden.h"
 #include "tests/unit/jobs.h"
 
@@ -236,7 +237,7 @@ static void attach_twice(
 {
 	auto_free char *path = xasprintf("%s/host/%s", getenv("PEGFS_LIB_DIR"), script);
 	struct fail why = FAIL_INIT;
-	auto_free char *found = spawn_find_program(program, env, &why);
+	auto_free char *found = program_find(program, env, &why);
 	const char *argv[] = { found, path, NULL };
 	struct identity self;
 	identity_self(&self);

@@ -297,6 +297,136 @@ static void many_tools_are_no_trouble(void **state)
 	registry_free(registry);
 }
 
+/* ---- one directory at a time */
+
+static void r13_one_directory_can_be_scanned_alone(void **state)
+{
+	struct scratch *scratch = *state;
+	write_tool(scratch, "one/a", "a", "one");
+	write_tool(scratch, "one/b", "b", "one");
+	write_tool(scratch, "two/a", "a", "two");
+	settle();
+	struct registry *registry = registry_of(scratch, DIRS("one", "two"));
+	registry_scan(registry);
+	struct snapshot *first = snapshot_ref(registry_current(registry));
+	assert_false(registry_scan_dir(registry, 0, "a"));
+	assert_false(registry_scan_dir(registry, 0, "none"));
+	assert_false(registry_scan_dir(registry, 0, ".hidden"));
+	write_tool(scratch, "one/b", "b", "changed");
+	write_tool(scratch, "one/c", "c", "unseen");
+	assert_true(registry_scan_dir(registry, 0, "b"));
+	assert_holds(registry, "a=two b=changed|");
+	assert_ptr_equal(registry_current(registry)->tools[0], first->tools[0]);
+	assert_int_equal(registry_current(registry)->tools[1]->id, first->tools[1]->id);
+	assert_string_equal(first->tools[1]->description, "one");
+	assert_int_equal(io_remove_tree(scratch->fd, "two/a"), 0);
+	assert_true(registry_scan_dir(registry, 1, "a"));
+	assert_holds(registry, "a=one b=changed|");
+	assert_string_equal(registry_tool_in(registry, 0, "a")->description, "one");
+	assert_null(registry_tool_in(registry, 1, "a"));
+	snapshot_unref(first);
+	registry_free(registry);
+}
+
+static void many_changes_can_make_one_snapshot(void **state)
+{
+	struct scratch *scratch = *state;
+	write_tool(scratch, "one/a", "a", "one");
+	settle();
+	struct registry *registry = registry_of(scratch, DIRS("one"));
+	registry_scan(registry);
+	write_tool(scratch, "one/b", "a", "double");
+	write_tool(scratch, "one/c", "c", "new");
+	registry_load_dir(registry, 0, "b");
+	registry_load_dir(registry, 0, "c");
+	assert_holds(registry, "a=one|");
+	assert_true(registry_renew(registry));
+	assert_int_equal(registry_current(registry)->generation, 2);
+	assert_holds(registry, "a=double c=new|duplicate-name");
+	assert_false(registry_renew(registry));
+	struct faults told = FAULTS_INIT;
+	faults_add(&told, FAULT_WARNING, "told", 0, 0, "x");
+	registry_tell(registry, 0, &told);
+	assert_true(registry_renew(registry));
+	assert_holds(registry, "a=double c=new|duplicate-name told");
+	registry_tell(registry, 0, &told);
+	assert_true(registry_renew(registry));
+	write_tool(scratch, "one/b", "b", "single");
+	assert_true(registry_scan_dir(registry, 0, "b"));
+	assert_holds(registry, "a=one b=single c=new|");
+	registry_free(registry);
+}
+
+static void a_source_that_is_entered_is_empty_until_it_is_loaded(void **state)
+{
+	struct scratch *scratch = *state;
+	write_tool(scratch, "one/a", "a", "one");
+	write_tool(scratch, "other/a", "a", "other");
+	settle();
+	struct registry *registry = registry_of(scratch, DIRS("one"));
+	registry_scan(registry);
+	assert_false(registry_enter_source(registry, 0));
+	assert_false(registry_renew(registry));
+	assert_int_equal(renameat2(scratch->fd, "one", scratch->fd, "other", RENAME_EXCHANGE), 0);
+	assert_true(registry_enter_source(registry, 0));
+	assert_holds(registry, "a=one|");
+	registry_load_dir(registry, 0, "a");
+	assert_true(registry_renew(registry));
+	assert_holds(registry, "a=other|");
+	registry_free(registry);
+}
+
+/* Whatever happens, what was scanned piece by piece is what one scan finds. */
+#define RANDOM_STEPS 600
+
+static void change_something(const struct scratch *scratch, unsigned number, char dir[16])
+{
+	static const char *const names[] = { "a", "b", "c", "call me", "x-1", "README.md" };
+	snprintf(dir, 16, "%c%u", number % 2 ? 's' : 't', number / 2 % 9);
+	auto_free char *path = xasprintf("%u/%s", number / 18 % 2, dir);
+	auto_free char *description = xasprintf("d%u", number % 1000);
+	if (number % 5 == 0) {
+		io_remove_tree(scratch->fd, path);
+	} else if (number % 7 == 0) {
+		auto_free char *entry = xasprintf("%s/index.ts", path);
+		unlinkat(scratch->fd, entry, 0);
+	} else {
+		write_tool(scratch, path, names[number / 36 % 6], description);
+	}
+}
+
+static void pieces_make_the_same_as_a_whole(void **state)
+{
+	struct scratch *scratch = *state;
+	scratch_mkdir(scratch, "0");
+	scratch_mkdir(scratch, "1");
+	struct registry *registry = registry_of(scratch, DIRS("0", "1"));
+	registry_scan(registry);
+	unsigned seed = 1;
+	for (int i = 0; i < RANDOM_STEPS; i++) {
+		char dir[16];
+		seed = seed * 1103515245 + 12345;
+		unsigned number = seed >> 8;
+		change_something(scratch, number, dir);
+		registry_scan_dir(registry, number / 18 % 2, dir);
+		if (i % 10 != 0)
+			continue;
+		struct registry *whole = registry_of(scratch, DIRS("0", "1"));
+		registry_scan(whole);
+		const struct snapshot *a = registry_current(registry), *b = registry_current(whole);
+		assert_int_equal(a->count, b->count);
+		for (size_t t = 0; t < a->count; t++) {
+			assert_string_equal(a->tools[t]->dir, b->tools[t]->dir);
+			assert_string_equal(a->tools[t]->description, b->tools[t]->description);
+			assert_int_equal(a->tools[t]->id, b->tools[t]->id);
+			assert_ptr_equal(snapshot_find_id(a, a->tools[t]->id), a->tools[t]);
+		}
+		assert_true(faults_equal(&a->faults, &b->faults));
+		registry_free(whole);
+	}
+	registry_free(registry);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -317,6 +447,10 @@ int main(void)
 		scratch_test(an_overridden_tool_comes_back_when_the_other_goes),
 		scratch_test(a_source_that_comes_later_is_found),
 		scratch_test(many_tools_are_no_trouble),
+		scratch_test(r13_one_directory_can_be_scanned_alone),
+		scratch_test(many_changes_can_make_one_snapshot),
+		scratch_test(a_source_that_is_entered_is_empty_until_it_is_loaded),
+		scratch_test(pieces_make_the_same_as_a_whole),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

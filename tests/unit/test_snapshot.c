@@ -177,6 +177,74 @@ static void snapshots_of_the_same_tools_and_faults_are_equal(void **state)
 	tool_unref(tools[1]);
 }
 
+/* Ids and order are those of a snapshot that is made anew, whatever went before. */
+static void assert_like_new(const struct snapshot *snapshot)
+{
+	struct tool *tools[200];
+	struct faults none = FAULTS_INIT;
+	for (size_t i = 0; i < snapshot->count; i++)
+		tools[i] = named(snapshot->tools[i]->name);
+	struct snapshot *new = snapshot_new(tools, snapshot->count, &none, 1);
+	for (size_t i = 0; i < snapshot->count; i++) {
+		assert_int_equal(snapshot->tools[i]->id, new->tools[i]->id);
+		assert_string_equal(snapshot->by_id[i]->name, new->by_id[i]->name);
+		tool_unref(tools[i]);
+	}
+	snapshot_unref(new);
+}
+
+static void a_snapshot_follows_another(void **state)
+{
+	(void)state;
+	struct tool *tools[200];
+	struct faults some = FAULTS_INIT;
+	char one[16], other[16];
+	find_collision(one, other);
+	for (size_t i = 0; i < 100; i++) {
+		char name[16];
+		snprintf(name, sizeof(name), "m%03zu", i * 2);
+		tools[i] = named(name);
+	}
+	faults_add(&some, FAULT_WARNING, "x", 0, 0, "y");
+	struct snapshot *first = snapshot_new(tools, 100, &some, 1);
+	/* One is replaced, one goes, one comes. */
+	tool_unref(tools[10]);
+	tools[10] = named("m020");
+	tool_unref(tools[20]);
+	tools[20] = named("m041");
+	struct snapshot *second = snapshot_next(first, tools, 100, NULL, 2);
+	assert_like_new(second);
+	assert_ptr_equal(second->faults.items, first->faults.items);
+	assert_int_equal(second->tools[10]->id, first->tools[10]->id);
+	snapshot_unref(first);
+	assert_string_equal(second->faults.items[0].code, "x");
+	/* Two with one hash, and then the first of them goes; names begin with 't'. */
+	struct tool *a = tools[100] = named(one), *b = tools[101] = named(other);
+	struct snapshot *third = snapshot_next(second, tools, 102, NULL, 3);
+	assert_like_new(third);
+	assert_true(third->has_salted);
+	tools[100] = tools[101];
+	struct snapshot *fourth = snapshot_next(third, tools, 101, NULL, 4);
+	assert_like_new(fourth);
+	assert_ptr_not_equal(tools[100], b);
+	assert_false(fourth->has_salted);
+	tool_unref(a);
+	snapshot_unref(second);
+	snapshot_unref(third);
+	/* All at once. */
+	for (size_t i = 0; i < 101; i++) {
+		struct tool *new = named(tools[i]->name);
+		tool_unref(tools[i]);
+		tools[i] = new;
+	}
+	struct snapshot *fifth = snapshot_next(fourth, tools, 101, NULL, 5);
+	assert_like_new(fifth);
+	snapshot_unref(fourth);
+	snapshot_unref(fifth);
+	for (size_t i = 0; i < 101; i++)
+		tool_unref(tools[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -185,6 +253,7 @@ int main(void)
 		cmocka_unit_test(an_id_depends_on_the_name_alone),
 		cmocka_unit_test(of_two_names_with_one_hash_the_later_gets_another_id),
 		cmocka_unit_test(snapshots_of_the_same_tools_and_faults_are_equal),
+		cmocka_unit_test(a_snapshot_follows_another),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,6 +19,7 @@
 
 #include "core/base/auto.h"
 #include "core/base/io.h"
+#include "core/running/program.h"
 #include "core/running/spawn.h"
 #include "core/running/warden.h"
 
@@ -317,12 +318,12 @@ static void programs_are_found_by_path(void **state)
 	(void)state;
 	struct fail why = FAIL_INIT;
 	static const char *const odd[] = { "PATH=:relative:/nowhere:/usr/bin:/bin", NULL };
-	auto_free char *path = spawn_find_program("env", odd, &why);
+	auto_free char *path = program_find("env", odd, &why);
 	assert_string_equal(path, "/usr/bin/env");
-	assert_null(spawn_find_program("no such program", odd, &why));
+	assert_null(program_find("no such program", odd, &why));
 	assert_int_equal(why.code, -ENOENT);
-	assert_null(spawn_get_env(env, "ONL"));
-	assert_string_equal(spawn_get_env(env, "ONLY"), "this");
+	assert_null(program_get_env(env, "ONL"));
+	assert_string_equal(program_get_env(env, "ONLY"), "this");
 }
 
 int main(void)

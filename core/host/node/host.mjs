@@ -9,7 +9,8 @@ import { loadTool, prepareTool } from "./load.mjs";
 import { loadShellTool } from "../sh/tool.mjs";
 import { describeThrown } from "./text.mjs";
 
-const SETTLE_MS = 30;
+const SETTLE_MS = 20;
+const SETTLE_TIMES = 5;
 const PREPARING_NICE = 10;
 
 const settings = { cacheDir: null, resultMax: Infinity, progressMax: Infinity };
@@ -55,14 +56,15 @@ function isClean() {
   return true;
 }
 
-// A pipe or a child that just ended is closed in the next turns of the loop; what is still there
-// after a while (a timer, a server, a connection) would run on into another call.
-function settle(id) {
-  const tell = (clean) => send({ type: "idle", id, clean });
+// A pipe or a child that just ended is closed in the next turns of the loop, and what the warden
+// sweeps ends a little later. What is still there then (a timer, a server, a connection) would run
+// on into another call.
+function settle(id, times = SETTLE_TIMES) {
   setImmediate(() => {
     setImmediate(() => {
-      if (isClean()) tell(true);
-      else setTimeout(() => setImmediate(() => tell(isClean())), SETTLE_MS);
+      const clean = isClean();
+      if (clean || times === 0) send({ type: "idle", id, clean });
+      else setTimeout(settle, SETTLE_MS, id, times - 1);
     });
   });
 }

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import resource
 import socket
 import threading
 
@@ -29,7 +30,8 @@ class Wire:
     """Sends messages, keeps each until it is acknowledged, and reads those of the server."""
 
     def __init__(self):
-        fd = fcntl.fcntl(SOCKET_FD, fcntl.F_DUPFD_CLOEXEC, ASIDE_FD)
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        fd = fcntl.fcntl(SOCKET_FD, fcntl.F_DUPFD_CLOEXEC, min(ASIDE_FD, limit // 2))
         os.close(SOCKET_FD)
         self._socket = socket.socket(fileno=fd)
         self._socket.setblocking(True)

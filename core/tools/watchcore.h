@@ -1,0 +1,58 @@
+/*
+ * The inside of watch.h, in three files: watchevents.c hears what happens and marks what is to be
+ * looked at, watchlook.c looks, watch.c says when. Private to them.
+ */
+#ifndef PEGFS_TOOLS_WATCHCORE_H
+#define PEGFS_TOOLS_WATCHCORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/tools/mounts.h"
+#include "core/tools/watch.h"
+#include "core/tools/watchqueue.h"
+#include "core/tools/watchsource.h"
+
+struct watch {
+	struct loop *loop;          /* borrowed */
+	struct registry *registry;  /* borrowed */
+	struct watch_config config; /* with the defaults filled in */
+	const struct watch_events *events;
+	void *arg;
+	struct notify *notify; /* owned; NULL: there is no inotify */
+	struct mounts *mounts; /* owned; may be NULL */
+	struct loop_timer timer, poll_timer;
+	struct watch_source *sources; /* owned */
+	size_t count;
+	struct watchqueue due;  /* directories that are to be looked at */
+	struct watchqueue told; /* those whose files are told after the next snapshot */
+	bool unsettled;         /* something was looked at since the last snapshot */
+	uint64_t unsettled_ms, settled_ms;
+	bool is_entering; /* a source is another one: its tools are shown when all are loaded */
+	uint64_t busy_ms; /* spent since the last poll */
+	bool poll_all;    /* each second poll looks at everything */
+	struct watch_stats stats;
+};
+
+/* ---- watchevents.c */
+
+/* For notify.h. */
+void watch_hear(void *arg, struct notify_place *place, uint32_t mask, const char *name);
+
+/* Something happened in the directory at that time; 0: it is due at once. */
+void watch_mark_dir(struct watch *watch, struct watchdir *dir, uint64_t at_ms);
+void watch_mark_source(struct watch *watch, struct watch_source *source, bool unfinished);
+
+/* ---- watchlook.c */
+
+void watch_look_at(struct watch *watch, struct watchdir *dir);
+void watch_check_source(struct watch *watch, struct watch_source *source);
+
+/* Queues all that is in the source, and what was. is_poll: watches that are in order are left so. */
+void watch_queue_all(struct watch *watch, struct watch_source *source, bool is_poll);
+
+/* Something may be different from the current snapshot. */
+void watch_unsettle(struct watch *watch);
+
+#endif
