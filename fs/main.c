@@ -12,6 +12,7 @@
 static const struct command mount_commands[] = {
 	{ "mount", "show tools as a tree", cmd_mount },
 	{ "umount", "take the tree away", cmd_umount },
+	{ "reload", "replace the running server, also by a newer one", cmd_reload },
 	{ NULL, NULL, NULL },
 };
 

@@ -18,6 +18,8 @@
 #include "fs/options.h"
 #include "fs/session.h"
 
+#define PREPARE_DELAY_MS 2000
+
 static void on_session_end(void *arg)
 {
 	struct server *server = arg;
@@ -157,6 +159,27 @@ static uint32_t digest_of(const struct snapshot *snapshot)
 	return (uint32_t)(hash ^ hash >> 32);
 }
 
+static void prepare_tools(void *arg)
+{
+	const struct server *server = arg;
+	for (size_t i = 0; i < server->snapshot->count; i++)
+		executor_prepare(server->executor, server->snapshot->tools[i]);
+}
+
+/* The tree is as old as its content, whichever server shows it. */
+static void note_tree(struct server *server)
+{
+	struct state *state = server->state;
+	if (state->tree_digest == server->tree_digest && state->tree_s != 0) {
+		server->changed.tv_sec = (time_t)state->tree_s;
+		server->changed.tv_nsec = (long)state->tree_ns;
+		return;
+	}
+	state->tree_s = server->changed.tv_sec;
+	state->tree_ns = server->changed.tv_nsec;
+	state->tree_digest = server->tree_digest;
+}
+
 /* From here on the tree shows the registry's current snapshot. */
 static void adopt_snapshot(struct server *server)
 {
@@ -165,8 +188,10 @@ static void adopt_snapshot(struct server *server)
 	server->tree_digest = digest_of(server->snapshot);
 	clock_gettime(CLOCK_REALTIME, &server->changed);
 	views_reset(&server->views);
-	for (size_t i = 0; i < server->snapshot->count; i++)
-		executor_prepare(server->executor, server->snapshot->tools[i]);
+	/* Another server has prepared most of them; one that has just taken over has better to do. */
+	loop_arm_timer(server->loop, &server->prepare_timer,
+		server->session || !server->state->init_replied ? 0 : PREPARE_DELAY_MS,
+		prepare_tools, server);
 	if (server->session && server->has_epoch && session_drop_names(server->session) < 0)
 		log_errno(LOG_LEVEL_WARNING, "the kernel keeps cached names");
 }
@@ -174,6 +199,7 @@ static void adopt_snapshot(struct server *server)
 static void on_snapshot(void *arg)
 {
 	adopt_snapshot(arg);
+	note_tree(arg);
 }
 
 static void drop_attributes(struct server *server, uint64_t ino)
@@ -239,6 +265,7 @@ static void leave_terminal(void)
 static void release(struct server *server)
 {
 	loop_remove_fd(&server->link_entry);
+	loop_cancel_timer(&server->prepare_timer);
 	handles_release(&server->handles);
 	session_free(server->session);
 	executor_free(server->executor);
@@ -279,6 +306,7 @@ static int take_over(struct server *server, const struct statedir *state, struct
 {
 	struct state_counters *counters = &server->state->counters;
 	struct calls_stats calls;
+	note_tree(server);
 	handles_init(&server->handles, server->state);
 	files_load(&server->files, state->fd);
 	calls_recover(server->calls, find_tool, server);

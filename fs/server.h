@@ -36,6 +36,7 @@ struct server {
 	struct state *state;      /* borrowed: what survives this process */
 	struct link link;         /* to the supervisor */
 	struct loop_fd *link_entry;
+	struct loop_timer prepare_timer; /* when tools are made ready for their first call */
 	uint32_t tree_digest;    /* of all tools and faults: what the root's texts are made from */
 	bool has_epoch;          /* the kernel can drop all cached names at once (Linux 6.16) */
 	struct timespec started; /* CLOCK_REALTIME */

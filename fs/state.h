@@ -93,6 +93,8 @@ struct state {
 	uint64_t polls_max;
 	uint64_t next_fh, call_serial; /* numbers that the kernel must not get twice */
 	uint64_t received; /* unique of the last request that was dealt with: answered, or kept */
+	uint64_t tree_digest; /* of what the root's texts were made from, and since when */
+	int64_t tree_s, tree_ns;
 	struct state_counters counters;
 	struct state_current current;
 	struct state_poison poisons[STATE_POISONS];
