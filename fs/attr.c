@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "fs/callfile.h"
 #include "fs/server.h"
 
 #define LONG_S 86400.0 /* what the number stands for does not change */
@@ -41,8 +42,15 @@ static void set_owner(struct stat *st, const struct fuse_ctx *ctx)
 	st->st_gid = ctx->gid;
 }
 
+static bool is_call(const struct node *node)
+{
+	return node->kind == NODE_CALL || node->kind == NODE_ID_CALL;
+}
+
 static int size_of(struct server *server, const struct node *node, size_t *size)
 {
+	if (is_call(node) && callfile_size(server, node->ino, size))
+		return 0;
 	if (node->type->render)
 		return view_size(server, node, size);
 	*size = view_size_of_call(node);
@@ -143,5 +151,8 @@ int attr_entry(struct server *server, const struct node *node, const struct fuse
 	entry->ino = node->ino;
 	entry->generation = 1;
 	entry->entry_timeout = entry_timeout(server, node);
-	return attr_stat(server, node, ctx, &entry->attr, &entry->attr_timeout);
+	int result = attr_stat(server, node, ctx, &entry->attr, &entry->attr_timeout);
+	if (is_call(node))
+		entry->attr.st_size = CALLFILE_SIZE_AT_LOOKUP;
+	return result;
 }

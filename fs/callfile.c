@@ -29,6 +29,7 @@
 #include <string.h>
 
 #include "core/base/bytes.h"
+#include "core/base/map.h"
 #include "core/base/xalloc.h"
 #include "core/tools/arguments.h"
 #include "core/tools/document.h"
@@ -39,7 +40,7 @@
 #include "fs/session.h"
 
 #define LOOK_EVERY_MS 50
-#define FAR_OFFSET (UINT64_C(1) << 30) /* beyond any position in a call file: H7 */
+#define SIZE_AHEAD (1024 * 1024) /* beyond the position of who has written and waits */
 
 enum phase { PHASE_GATHER, PHASE_RUN, PHASE_DONE };
 
@@ -90,7 +91,38 @@ struct callfile {
 	bool awaited;         /* somebody began to wait for the result: leaving cancels (H6) */
 	struct fuse_pollhandle *poll; /* owned; the newest */
 	struct loop_timer look_timer;
+	struct callfile *same_node; /* another readable one of the same node number */
 };
+
+/* ---- the size that stat shows of those that can be read: H7 */
+
+static void enter_readable(struct callfile *file)
+{
+	file->same_node = map_put(&file->server->readable, file->ino, file);
+}
+
+static void leave_readable(struct callfile *file)
+{
+	struct map *readable = &file->server->readable;
+	struct callfile *first = map_remove(readable, file->ino);
+	for (struct callfile **link = &first; *link; link = &(*link)->same_node)
+		if (*link == file) {
+			*link = file->same_node;
+			break;
+		}
+	if (first)
+		map_put(readable, file->ino, first);
+}
+
+bool callfile_size(const struct server *server, fuse_ino_t ino, size_t *size)
+{
+	const struct callfile *file = map_get(&server->readable, ino);
+	if (!file)
+		return false;
+	size_t after = file->result && file->result->len ? file->result->len : SIZE_AHEAD;
+	*size = (size_t)(file->base > 0 ? file->base : file->write_end) + after;
+	return true;
+}
 
 static struct kept *kept_in(struct state_handle *place)
 {
@@ -139,6 +171,8 @@ struct callfile *callfile_new(struct server *server, struct tool *tool, uint64_t
 	file->opener_uid = ctx->uid;
 	file->opener_gid = ctx->gid;
 	file->base = -1;
+	if (file->readable)
+		enter_readable(file);
 	note(file);
 	return file;
 }
@@ -216,9 +250,13 @@ static void settle_base(struct callfile *file, off_t offset)
 
 static void answer_read(struct callfile *file, fuse_req_t req, size_t size, off_t offset)
 {
+	size_t len = file->result ? file->result->len : 0;
+	if (len == 0) { /* it could not be kept, and an empty answer would be a lie */
+		fuse_reply_err(req, EIO);
+		return;
+	}
 	settle_base(file, offset);
 	off_t at = offset - file->base;
-	size_t len = file->result ? file->result->len : 0;
 	if (at < 0 || (uint64_t)at >= len) {
 		fuse_reply_buf(req, NULL, 0);
 		return;
@@ -274,16 +312,6 @@ static void free_run(struct callfile *file)
 	file->run = NULL;
 }
 
-/* sendfile and splice read through the page cache, up to i_size: make it lie behind all (H7). */
-static void stretch_size(struct callfile *file)
-{
-	struct fuse_bufvec byte = FUSE_BUFVEC_INIT(1);
-	char zero = 0;
-	byte.buf[0].mem = &zero;
-	fuse_lowlevel_notify_store(session_fuse(file->server->session), file->ino, FAR_OFFSET,
-		&byte, (enum fuse_buf_copy_flags)0);
-}
-
 /* Nothing runs: the reason is in result.*, and the error sticks. */
 static void refuse_write(
 	struct callfile *file, fuse_req_t req, uint64_t seq, const struct fail *why)
@@ -298,8 +326,6 @@ static void refuse_write(
 			answer_of_refusal(calls, calls_get(calls, seq), file->tool, file->run, why);
 	document_reset(&file->document);
 	note(file);
-	if (file->readable)
-		stretch_size(file);
 	fuse_reply_err(req, file->sticky);
 }
 
@@ -311,7 +337,8 @@ static void refuse_write(
 static int load_caller(struct callfile *file, const struct fuse_ctx *ctx, struct fail *why)
 {
 	struct caller *caller = &file->caller;
-	if (caller->tid != ctx->pid || caller->who.uid != ctx->uid || caller->tid == 0)
+	if (caller->tid != ctx->pid || caller->who.uid != ctx->uid || caller->who.gid != ctx->gid ||
+		caller->tid == 0)
 		caller_load(caller, ctx->uid, ctx->gid, ctx->pid);
 	if (ctx->uid == file->opener_uid || file->opener_uid == 0)
 		return 0;
@@ -363,7 +390,6 @@ static void start_call(struct callfile *file, fuse_req_t req, size_t size)
 		return;
 	}
 	document_reset(&file->document);
-	stretch_size(file);
 	accept_write(file, req, size);
 }
 
@@ -383,7 +409,6 @@ static void show_help(struct callfile *file, fuse_req_t req, size_t size)
 	file->phase = PHASE_DONE;
 	file->result = answer_of_help(file->tool, file->run);
 	document_reset(&file->document);
-	stretch_size(file);
 	accept_write(file, req, size);
 }
 
@@ -439,6 +464,8 @@ static void write_again(struct callfile *file, fuse_req_t req, const char *bytes
 		return;
 	}
 	file->detached = false;
+	/* Who is let go once more has only this piece to write again. */
+	file->last_write_at = file->reattach_at - size;
 	if (file->phase == PHASE_RUN) {
 		file->write = park(file, req, size, 0);
 		return;
@@ -654,6 +681,8 @@ void callfile_free(struct callfile *file)
 	if (file->poll)
 		fuse_pollhandle_destroy(file->poll);
 	loop_cancel_timer(&file->look_timer);
+	if (file->readable)
+		leave_readable(file);
 	document_release(&file->document);
 	free_run(file);
 	bytes_unref(file->result);
@@ -709,6 +738,8 @@ struct callfile *callfile_revive(
 	file->phase = (enum phase)kept->phase;
 	if (kept->is_run)
 		revive_run(file);
+	if (file->readable)
+		enter_readable(file);
 	/* A call was being started: whether it was can be told from its number. */
 	bool has_call = file->seq && (file->phase != PHASE_GATHER || kept->start_unique);
 	if (has_call)

@@ -6,6 +6,7 @@
 #define PEGFS_FS_CALLFILE_H
 
 #include <fuse_lowlevel.h>
+#include <stdbool.h>
 
 #include "core/tools/tool.h"
 #include "fs/state.h"
@@ -23,6 +24,20 @@ struct callfile *callfile_new(struct server *server, struct tool *tool, uint64_t
 /* One that an earlier server had, as it says in kept. */
 struct callfile *callfile_revive(
 	struct server *server, struct tool *tool, struct state_handle *kept);
+
+/*
+ * sendfile and splice read a direct_io file through the page cache, up to the size that the kernel
+ * has for the node, and are refused (H7); without a size beyond their position they would see an
+ * empty file instead, and not read in another way. So a look-up gives a size beyond all but giant requests,
+ * and who asks for attributes gets the true one, which of a node that somebody has open to read
+ * his result is where that result ends, or will end. (To tell the kernel a size from here, by
+ * fuse_lowlevel_notify_store, takes a page's lock, for which anybody can make us wait for ever.)
+ */
+/* Not more: who appends under a limit (ulimit -f) is measured by it. */
+#define CALLFILE_SIZE_AT_LOOKUP ((off_t)8 << 20)
+
+/* The size of a node that is open for reading and writing; false: it is not. */
+bool callfile_size(const struct server *server, fuse_ino_t ino, size_t *size);
 
 /* The last close: what still waits is dropped, and the call is cancelled or left to run (H6). */
 void callfile_free(struct callfile *file); /* NULL is allowed */

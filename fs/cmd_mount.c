@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,14 +16,16 @@
 #include "core/base/io.h"
 #include "core/base/log.h"
 #include "core/base/xalloc.h"
-#include "core/cmd/command.h"
+#include "core/cmd/cmdline.h"
 #include "core/running/statedir.h"
+#include "core/tools/sync.h"
 #include "fs/mount.h"
 #include "fs/options.h"
 #include "fs/state.h"
 #include "fs/supervisor.h"
 
 #define END_LIMIT_MS 5000
+#define SEED_WAIT_MS 60000 /* for another sync of the same directory */
 
 /* Who waits for the mount to be ready. */
 struct waiter {
@@ -66,13 +69,21 @@ static void on_news(void *arg, const struct supervisor_news *news)
 	waiter->leave_terminal = false;
 }
 
-/* Ended by a signal, or given up: nobody else will take the mount away. */
-static void on_end(void *arg)
+/*
+ * Takes away what nobody else will: ended by a signal, given up, or a connection that was aborted.
+ * After an unmount there is none; but there may be the mount of another server already, which
+ * answers: looking at it is safe, for a dead one answers ENOTCONN at once.
+ */
+static void on_end(void *arg, bool is_disconnected)
 {
 	const struct mounted *mounted = arg;
+	const char *path = mounted->options->mountpoint;
 	struct fail ignored = FAIL_INIT;
-	if (mount_is_ours(mounted->options->mountpoint))
-		mount_detach(mounted->options->mountpoint, true, &ignored);
+	struct stat st;
+	if (!mount_is_ours(path) ||
+		(is_disconnected && (stat(path, &st) == 0 || errno != ENOTCONN)))
+		return;
+	mount_detach(path, true, &ignored);
 }
 
 /* The kernel's FUSE_INIT waits since the mount was made; each server handles it. */
@@ -118,7 +129,7 @@ static int supervise(struct mounted *mounted, struct fail *why)
 	if (why->code || statedir_make(&mounted->state, options->mountpoint, why) < 0 ||
 		read_init(fuse_fd, state, why) < 0) {
 		if (fuse_fd >= 0) {
-			on_end(mounted);
+			on_end(mounted, false);
 			close(fuse_fd);
 		}
 		return COMMAND_FAILED;
@@ -185,6 +196,29 @@ static int serve_in_background(const struct mount_options *options)
 	return status;
 }
 
+/*
+ * --seed: before anything is mounted, so that what fails is seen by whoever mounts. A tool that fails
+ * is left as it was and told; the others are there. Two mounts of one directory may start at once.
+ */
+static int sync_seed(const struct mount_options *options)
+{
+	if (!options->seed)
+		return COMMAND_OK;
+	auto_free char *target = xstrndup(options->tools, strcspn(options->tools, ":"));
+	const struct sync_options how = { .wait_ms = SEED_WAIT_MS };
+	struct sync_report report;
+	struct fail why = FAIL_INIT;
+	int result = sync_run(options->seed, target, &how, &report, &why);
+	for (size_t i = 0; i < report.count; i++)
+		if (report.items[i].problem)
+			fprintf(stderr, "pegfs mount: --seed: %s: %s\n", report.items[i].name,
+				report.items[i].problem);
+	sync_report_release(&report);
+	if (result < 0)
+		fail_context(&why, "--seed");
+	return result < 0 ? command_failed("mount", why.text) : COMMAND_OK;
+}
+
 static int mount_tools(bool is_helper, int argc, char **argv)
 {
 	struct mount_options options;
@@ -196,14 +230,16 @@ static int mount_tools(bool is_helper, int argc, char **argv)
 		status = parsed == -EINVAL ? COMMAND_USAGE : COMMAND_FAILED;
 	} else if (parsed == 0) {
 		const struct waiter waiter = { .fd = options.ready_fd };
-		status = options.foreground ? serve(&options, waiter)
-					    : serve_in_background(&options);
+		status = sync_seed(&options);
+		if (status == COMMAND_OK)
+			status = options.foreground ? serve(&options, waiter)
+						    : serve_in_background(&options);
 	}
 	options_release(&options);
 	return status;
 }
 
-int cmd_mount(int argc, char **argv)
+static int mount_command(int argc, char **argv)
 {
 	return mount_tools(false, argc, argv);
 }
@@ -231,31 +267,36 @@ static int unmount(const char *path, bool lazy)
 	return COMMAND_OK;
 }
 
-int cmd_umount(int argc, char **argv)
+static const struct command_option umount_options[] = {
+	{ "lazy", 'l', NULL, "also while the tree is in use", NULL },
+	{ NULL, 0, NULL, NULL, NULL },
+};
+
+static int umount_command(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "lazy", no_argument, NULL, 'l' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
 	bool lazy = false;
 	int option;
-	optind = 0;
-	while ((option = getopt_long(argc, argv, "lh", options, NULL)) != -1)
-		switch (option) {
-		case 'l':
-			lazy = true;
-			break;
-		case 'h':
-			printf("usage: pegfs umount [--lazy] MOUNTPOINT\n\n"
-			       "Unmounts, and returns when the daemon has ended.\n\n"
-			       "  -l, --lazy  also while the tree is in use\n");
-			return COMMAND_OK;
-		default:
-			fprintf(stderr, "see 'pegfs umount --help'\n");
+	cmdline_begin();
+	while ((option = cmdline_next(&cmd_umount, argc, argv)) != CMDLINE_END) {
+		if (option == CMDLINE_WRONG)
 			return COMMAND_USAGE;
-		}
+		lazy = true;
+	}
 	if (optind + 1 != argc)
 		return command_misuse("umount", "name one mount point");
 	return unmount(argv[optind], lazy);
 }
+
+const struct command cmd_mount = { .name = "mount",
+	.summary = "show tools as a tree",
+	.arguments = "MOUNTPOINT",
+	.takes = COMMAND_TAKES_DIRS,
+	.run = mount_command };
+
+const struct command cmd_umount = { .name = "umount",
+	.summary = "take the tree away",
+	.arguments = "MOUNTPOINT",
+	.about = "Unmounts, and returns when the daemon has ended.\n",
+	.options = umount_options,
+	.takes = COMMAND_TAKES_DIRS,
+	.run = umount_command };

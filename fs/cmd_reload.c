@@ -1,13 +1,12 @@
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "core/base/auto.h"
-#include "core/cmd/command.h"
+#include "core/cmd/cmdline.h"
 #include "core/running/statedir.h"
 #include "fs/cmd_mount.h"
 #include "fs/mount.h"
@@ -48,24 +47,22 @@ static int reload(const char *path)
 	return wait_for_next(point, &before);
 }
 
-int cmd_reload(int argc, char **argv)
+static int reload_command(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
-	int option;
-	optind = 0;
-	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		if (option != 'h')
-			return COMMAND_USAGE;
-		printf("usage: pegfs reload MOUNTPOINT\n\n"
-		       "Replaces the server of a mount by a new one, of the program as it is installed\n"
-		       "now. Nobody who uses the tree notices: open files, waiting calls and tools that\n"
-		       "run go on. Where the new one cannot take over, the old one stays.\n");
-		return COMMAND_OK;
-	}
+	cmdline_begin();
+	if (cmdline_next(&cmd_reload, argc, argv) != CMDLINE_END)
+		return COMMAND_USAGE;
 	if (optind + 1 != argc)
 		return command_misuse("reload", "name one mount point");
 	return reload(argv[optind]);
 }
+
+const struct command cmd_reload = { .name = "reload",
+	.summary = "replace the running server, also by a newer one",
+	.arguments = "MOUNTPOINT",
+	.about =
+		"Replaces the server of a mount by a new one, of the program as it is installed now.\n"
+		"Nobody who uses the tree notices: open files, waiting calls and tools that run go on.\n"
+		"Where the new one cannot take over, the old one stays.\n",
+	.takes = COMMAND_TAKES_DIRS,
+	.run = reload_command };

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "core/base/log.h"
-#include "core/cmd/command.h"
 #include "fs/options.h"
 #include "fs/server.h"
 #include "fs/state.h"
@@ -32,7 +31,7 @@ static void hide_descriptors(void)
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-int cmd_serve(int argc, char **argv)
+static int serve(int argc, char **argv)
 {
 	struct mount_options options;
 	struct fail why = FAIL_INIT;
@@ -61,3 +60,10 @@ int cmd_serve(int argc, char **argv)
 	options_release(&options);
 	return status;
 }
+
+const struct command cmd_serve = {
+	.name = "serve",
+	.summary = "serve a mount, started by its supervisor",
+	.is_hidden = true,
+	.run = serve,
+};

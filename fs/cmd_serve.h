@@ -2,6 +2,8 @@
 #ifndef PEGFS_FS_CMD_SERVE_H
 #define PEGFS_FS_CMD_SERVE_H
 
-int cmd_serve(int argc, char **argv);
+#include "core/cmd/command.h"
+
+extern const struct command cmd_serve;
 
 #endif

@@ -1,20 +1,16 @@
 /* pegfs: the commands that mount, and all of core's. */
 #include <fcntl.h>
+#include <fuse_lowlevel.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/cmd/command.h"
 #include "fs/cmd_mount.h"
 #include "fs/cmd_serve.h"
-
-static const struct command mount_commands[] = {
-	{ "mount", "show tools as a tree", cmd_mount },
-	{ "umount", "take the tree away", cmd_umount },
-	{ "reload", "replace the running server, also by a newer one", cmd_reload },
-	{ NULL, NULL, NULL },
-};
+#include "fs/options.h"
 
 /*
  * mount(8) runs /sbin/mount.fuse.pegfs SOURCE MOUNTPOINT -o OPTIONS, or, where that is missing and
@@ -43,7 +39,12 @@ int main(int argc, char **argv)
 	hold_standard_fds();
 	if (argc > 0 && is_mount_helper(argc, argv))
 		return cmd_mount_helper(argc, argv);
-	if (argc > 1 && strcmp(argv[1], "serve") == 0)
-		return cmd_serve(argc - 1, argv + 1);
-	return command_main(mount_commands, argc, argv);
+	struct command mount = cmd_mount;
+	mount.options = options_table();
+	const struct command *const commands[] = { &mount, &cmd_umount, &cmd_reload, &cmd_serve,
+		NULL };
+	char libraries[64];
+	snprintf(libraries, sizeof(libraries), ", libfuse %s", fuse_pkgversion());
+	const struct program program = { .commands = commands, .libraries = libraries };
+	return command_main(&program, argc, argv);
 }

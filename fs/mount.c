@@ -21,6 +21,8 @@
 
 #define FUSE_DEVICE "/dev/fuse"
 #define FUSERMOUNT "fusermount3"
+#define KILLED_MS 1000    /* until the last process that shares its lock is gone */
+#define UNMOUNTED_MS 5000 /* until its calls and hosts have ended */
 
 bool mount_is_ours(const char *path)
 {
@@ -55,12 +57,17 @@ char *mount_real_path(const char *path)
 	return xasprintf("%s/%s", strcmp(parent, "/") == 0 ? "" : parent, name);
 }
 
-/* A mount of ours at which nobody serves any more is taken away. */
+/*
+ * A mount of ours at which nobody serves any more is taken away. A server that was killed or
+ * unmounted a moment ago is given the time to end.
+ */
 static int clear_stale(const char *path, struct fail *why)
 {
-	if (!mount_is_ours(path))
+	bool is_ours = mount_is_ours(path);
+	int served = statedir_wait_free(path, is_ours ? KILLED_MS : UNMOUNTED_MS);
+	if (!is_ours)
 		return 0;
-	if (statedir_wait_free(path, 0) < 0)
+	if (served < 0)
 		return fail_set(why, -EBUSY,
 			"pegfs is mounted at '%s' already: run 'pegfs umount %s' first", path,
 			path);

@@ -15,8 +15,10 @@
 #include "core/base/auto.h"
 #include "core/base/io.h"
 #include "core/base/xalloc.h"
+#include "core/cmd/command.h"
 #include "core/running/calls.h"
 #include "core/running/integrations.h"
+#include "core/running/libdir.h"
 #include "fs/mount.h"
 
 #define REQUEST_MAX_DEFAULT ((size_t)64 * 1024 * 1024)
@@ -154,6 +156,15 @@ static int set_integrations(struct mount_options *options, const struct option_r
 	return options->integrations ? 0 : fail_errno(why, "--integrations '%s'", value);
 }
 
+static int set_seed(struct mount_options *options, const struct option_row *row, const char *value,
+	struct fail *why)
+{
+	(void)row;
+	free(options->seed);
+	options->seed = realpath(value, NULL);
+	return options->seed ? 0 : fail_errno(why, "--seed '%s'", value);
+}
+
 static int set_log_level(struct mount_options *options, const struct option_row *row,
 	const char *value, struct fail *why)
 {
@@ -177,6 +188,9 @@ static const struct option_row rows[] = {
 		OTHER(set_tools) },
 	{ "foreground", 'f', NULL, "stay in front, log to standard error", OTHER(set_foreground) },
 	{ "at", 0, "PATH", "where readers see the tree, if not at MOUNTPOINT", OTHER(set_at) },
+	{ "seed", 0, "DIR",
+		"first copy newer tools from there to the first of --tools ('pegfs sync')",
+		OTHER(set_seed) },
 	{ "env", 0, "NAME=VALUE", "a variable for the tools; may be repeated", OTHER(set_env) },
 	{ "env-file", 0, "FILE", "the same, a line each", OTHER(set_env_file) },
 	{ "integrations", 0, "FILE", "JSON that becomes OFFICER_RESOURCES and what follows from it",
@@ -306,6 +320,17 @@ static int take_words(struct mount_options *options, const char *list, struct fa
 	}
 }
 
+const struct command_option *options_table(void)
+{
+	static struct command_option table[ROWS + 1];
+	for (size_t i = 0; i < ROWS; i++)
+		table[i] = (struct command_option){ rows[i].name,
+			rows[i].letter ? rows[i].letter : 256 + (int)i, rows[i].value, rows[i].help,
+			strcmp(rows[i].name, "log-level") == 0 ? "error warning info debug"
+							       : NULL };
+	return table;
+}
+
 /* A number with a default, which all have but the descriptor for READY. */
 static bool is_limit(const struct option_row *row)
 {
@@ -385,29 +410,6 @@ static int take_options(struct mount_options *options, int argc, char **argv, st
 	return 0;
 }
 
-/* build/pegfs finds build/lib/pegfs; PREFIX/bin/pegfs finds PREFIX/lib/pegfs. */
-static int find_lib_dir(struct mount_options *options, struct fail *why)
-{
-	if (options->lib_dir)
-		return 0;
-	char exe[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	if (len < 0)
-		return fail_errno(why, "cannot find out where this program is");
-	exe[len] = '\0';
-	for (char *slash = strrchr(exe, '/'); slash; slash = strrchr(exe, '/')) {
-		*slash = '\0';
-		auto_free char *path = xasprintf("%s/lib/pegfs", exe);
-		if (access(path, R_OK) == 0) {
-			options->lib_dir = take_ptr(&path);
-			return 0;
-		}
-	}
-	return fail_set(why, -ENOENT,
-		"the host scripts are missing: there is no lib/pegfs beside or above this program; "
-		"run 'make' or 'make install', or give --lib-dir");
-}
-
 /* The daemon leaves the working directory: relative directories are made absolute before. */
 static int make_tools_absolute(struct mount_options *options, struct fail *why)
 {
@@ -462,7 +464,9 @@ int options_parse(
 			"no tool directories: give --tools DIR:DIR... or set PI_TOOLS_DIRS");
 	if (take_mountpoint(options, argv[optind], why) < 0)
 		return why->code;
-	return find_lib_dir(options, why);
+	if (!options->lib_dir)
+		options->lib_dir = libdir_find(why);
+	return why->code;
 }
 
 void options_release(struct mount_options *options)
@@ -472,6 +476,7 @@ void options_release(struct mount_options *options)
 	free(options->tools);
 	free(options->lib_dir);
 	free(options->integrations);
+	free(options->seed);
 	environment_release(&options->asked);
 }
 
@@ -493,6 +498,8 @@ int options_render(const struct mount_options *options, struct buf *out)
 		options->allow_other ? "yes" : "no");
 	if (options->integrations)
 		buf_printf(out, "integrations=%s\n", options->integrations);
+	if (options->seed)
+		buf_printf(out, "seed=%s\n", options->seed);
 	for (size_t i = 0; i < ROWS; i++)
 		if (is_limit(&rows[i]))
 			buf_printf(out, "%s=%llu\n", rows[i].name, get_number(options, &rows[i]));

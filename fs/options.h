@@ -11,11 +11,14 @@
 #include "core/running/environment.h"
 #include "core/running/executor.h"
 
+struct command_option;
+
 struct mount_options {
 	char *mountpoint;   /* owned; absolute */
 	char *shown_at;     /* owned; the path that the texts name */
 	char *tools;        /* owned; colon-separated */
 	char *lib_dir;      /* owned; host scripts and node modules */
+	char *seed;         /* owned; absolute: what is synced at the start (sync.h), or NULL */
 	char *integrations; /* owned; a file (integrations.h), or NULL */
 	bool foreground;
 	int ready_fd; /* -1: none; gets "READY\n" */
@@ -38,6 +41,9 @@ struct mount_options {
 int options_parse(
 	struct mount_options *options, bool is_helper, int argc, char **argv, struct fail *why);
 void options_release(struct mount_options *options);
+
+/* The options as a table for completions; ends with a row of NULL. */
+const struct command_option *options_table(void);
 
 /*
  * The environment of tools as it is now: the platform's variables, over them the integrations, over

@@ -267,6 +267,7 @@ static void release(struct server *server)
 	loop_remove_fd(&server->link_entry);
 	loop_cancel_timer(&server->prepare_timer);
 	handles_release(&server->handles);
+	map_release(&server->readable);
 	session_free(server->session);
 	executor_free(server->executor);
 	calls_free(server->calls);

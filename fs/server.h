@@ -32,6 +32,8 @@ struct server {
 	struct views views;
 	struct files files;
 	struct handles handles;
+	struct map
+		readable; /* node number -> struct callfile, of those that can be read; borrowed */
 	struct stat integrations; /* as that file was when it was read */
 	struct state *state;      /* borrowed: what survives this process */
 	struct link link;         /* to the supervisor */

@@ -43,7 +43,7 @@ struct supervisor {
 	int hosts[STATE_HOSTS][SUPERVISOR_HOST_FDS]; /* -1: not held */
 	unsigned quick;                              /* servers in a row that died at once */
 	uint64_t restart_ms;                         /* when the next one is due; 0: none is */
-	bool was_ready, ending;
+	bool was_ready, ending, is_disconnected;
 	struct supervisor_news news;
 	int status;
 };
@@ -321,7 +321,7 @@ static void on_current_end(struct supervisor *supervisor, int status)
 	if (supervisor->ending)
 		return;
 	if (exited && WEXITSTATUS(status) == SUPERVISOR_EXIT_UNMOUNTED) {
-		supervisor->ending = true;
+		supervisor->ending = supervisor->is_disconnected = true;
 		return;
 	}
 	if (!supervisor->was_ready) {
@@ -552,8 +552,12 @@ int supervisor_run(const struct supervisor_setup *setup)
 	while (!supervisor.ending)
 		step(&supervisor);
 	end_servers(&supervisor);
-	setup->on_end(setup->arg);
-	close(setup->fuse_fd);
+	/* What is left of a mount then answers at once that it is dead. */
+	if (supervisor.is_disconnected)
+		close(setup->fuse_fd);
+	setup->on_end(setup->arg, supervisor.is_disconnected);
+	if (!supervisor.is_disconnected)
+		close(setup->fuse_fd);
 	end_hosts(&supervisor);
 	return supervisor.status;
 }

@@ -66,8 +66,11 @@ struct supervisor_setup {
 	unsigned watchdog_ms; /* longest time for one request or message; 0: for ever */
 	/* A server serves: the first one, or another one; or a reload has failed. */
 	void (*on_news)(void *arg, const struct supervisor_news *news);
-	/* The mount is to go: no server is left. */
-	void (*on_end)(void *arg);
+	/*
+	 * No server is left, and the mount is to go; is_disconnected: the kernel has ended it already,
+	 * and what is mounted there may be somebody else's.
+	 */
+	void (*on_end)(void *arg, bool is_disconnected);
 	void *arg;
 };
 

@@ -1,7 +1,6 @@
 #include "fs/view.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -202,13 +201,7 @@ int view_version(const struct server *server, const struct tool *tool, struct bu
 int view_tools(const struct server *server, const struct tool *tool, struct buf *out)
 {
 	(void)tool;
-	buf_puts(out, "# name\tversion\tlanguage\tsource\n");
-	for (size_t i = 0; i < server->snapshot->count; i++) {
-		const struct tool *each = server->snapshot->tools[i];
-		buf_printf(out, "%s\t%" PRId64 "\t%s\t%s\n", each->name, each->version,
-			language_name(each->language), each->dir);
-	}
-	return out->failed;
+	return prompt_table(server->snapshot->tools, server->snapshot->count, out);
 }
 
 int view_errors(const struct server *server, const struct tool *tool, struct buf *out)

@@ -1,5 +1,3 @@
-#include "core/cmd/cmd_check.h"
-
 #include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -9,7 +7,8 @@
 #include "core/base/auto.h"
 #include "core/base/buf.h"
 #include "core/base/xalloc.h"
-#include "core/cmd/command.h"
+#include "core/cmd/cmdline.h"
+#include "core/cmd/commands.h"
 #include "core/tools/check.h"
 #include "core/tools/checkcodes.h"
 #include "core/tools/checkreport.h"
@@ -27,18 +26,19 @@ struct request {
 	size_t ignored_count;
 };
 
-static const char usage[] =
-	"usage: pegfs check [OPTIONS] PATH...\n\n"
-	"Looks for mistakes in tools. PATH is a tool's directory, or one that holds tools.\n\n"
-	"  -f, --format FORMAT  text (as compilers write; default), json, sarif or github\n"
-	"  -i, --ignore CODES   leave these out; separated by commas, may be repeated\n"
-	"  -e, --fail-on LEVEL  exit with 1 from a warning on (default), from an error on, or\n"
-	"                       nothing: warning, error, nothing\n"
-	"  -a, --against DIR    an earlier state of the tools: what changed needs a greater version\n"
-	"  -l, --list           list all codes\n"
-	"  -h, --help           this text\n\n"
-	"In code, a comment 'pegfs-ignore: CODE' silences a finding on its line or the next.\n"
-	"Exit status: 0 nothing found, 1 something found, 2 wrong use.\n";
+static const struct command_option options[] = {
+	{ "format", 'f', "FORMAT", "text (as compilers write; default), json, sarif or github",
+		"text json sarif github" },
+	{ "ignore", 'i', "CODES", "leave these out; separated by commas, may be repeated", NULL },
+	{ "fail-on", 'e', "LEVEL",
+		"exit with 1 from a warning on (default), from an error on, or\n"
+		"nothing: warning, error, nothing",
+		"warning error nothing" },
+	{ "against", 'a', "DIR",
+		"an earlier state of the tools: what changed needs a greater version", NULL },
+	{ "list", 'l', NULL, "list all codes", NULL },
+	{ NULL, 0, NULL, NULL, NULL },
+};
 
 static void list_codes(void)
 {
@@ -97,29 +97,16 @@ static int parse_option(struct request *request, int option)
 	case 'l':
 		list_codes();
 		exit(COMMAND_OK);
-	case 'h':
-		fputs(usage, stdout);
-		exit(COMMAND_OK);
 	default:
-		fprintf(stderr, "see 'pegfs check --help'\n");
 		return COMMAND_USAGE;
 	}
 }
 
 static int parse(struct request *request, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "format", required_argument, NULL, 'f' },
-		{ "ignore", required_argument, NULL, 'i' },
-		{ "fail-on", required_argument, NULL, 'e' },
-		{ "against", required_argument, NULL, 'a' },
-		{ "list", no_argument, NULL, 'l' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
 	int option;
-	optind = 0;
-	while ((option = getopt_long(argc, argv, "f:i:e:a:lh", options, NULL)) != -1) {
+	cmdline_begin();
+	while ((option = cmdline_next(&cmd_check, argc, argv)) != CMDLINE_END) {
 		int status = parse_option(request, option);
 		if (status != COMMAND_OK)
 			return status;
@@ -165,7 +152,7 @@ static int run(struct request *request, int argc, char **argv)
 	return status;
 }
 
-int cmd_check(int argc, char **argv)
+static int check(int argc, char **argv)
 {
 	struct request request = { .format = CHECKREPORT_TEXT };
 	int status = parse(&request, argc, argv);
@@ -176,3 +163,15 @@ int cmd_check(int argc, char **argv)
 	free(request.ignored);
 	return status;
 }
+
+const struct command cmd_check = { .name = "check",
+	.summary = "look for mistakes in tools",
+	.arguments = "PATH...",
+	.about =
+		"Looks for mistakes in tools. PATH is a tool's directory, or one that holds tools.\n",
+	.options = options,
+	.notes =
+		"In code, a comment 'pegfs-ignore: CODE' silences a finding on its line or the next.\n"
+		"Exit status: 0 nothing found, 1 something found, 2 wrong use.\n",
+	.takes = COMMAND_TAKES_DIRS,
+	.run = check };

@@ -1,5 +1,3 @@
-#include "core/cmd/cmd_new.h"
-
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -8,7 +6,8 @@
 
 #include "core/base/auto.h"
 #include "core/base/xalloc.h"
-#include "core/cmd/command.h"
+#include "core/cmd/cmdline.h"
+#include "core/cmd/commands.h"
 #include "core/tools/new.h"
 
 struct request {
@@ -16,14 +15,12 @@ struct request {
 	enum language language;
 };
 
-static const char usage[] =
-	"usage: pegfs new [OPTIONS] NAME\n\n"
-	"Makes the directory NAME with a tool in it that works: TOOL.md, which agents read, and its\n"
-	"code. NAME is in snake_case, such as send_mail.\n\n"
-	"  -l, --language LANGUAGE  typescript (default), python or bash\n"
-	"  -d, --dir DIR            where to make it (default: the current directory)\n"
-	"  -h, --help               this text\n\n"
-	"Exit status: 0 done, 1 failed, 2 wrong use.\n";
+static const struct command_option options[] = {
+	{ "language", 'l', "LANGUAGE", "typescript (default), python or bash",
+		"typescript python bash" },
+	{ "dir", 'd', "DIR", "where to make it (default: the current directory)", NULL },
+	{ NULL, 0, NULL, NULL, NULL },
+};
 
 static int parse_language(const char *name, enum language *language)
 {
@@ -38,15 +35,9 @@ static int parse_language(const char *name, enum language *language)
 
 static int parse(struct request *request, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "language", required_argument, NULL, 'l' },
-		{ "dir", required_argument, NULL, 'd' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
 	int option;
-	optind = 0;
-	while ((option = getopt_long(argc, argv, "l:d:h", options, NULL)) != -1)
+	cmdline_begin();
+	while ((option = cmdline_next(&cmd_new, argc, argv)) != CMDLINE_END)
 		switch (option) {
 		case 'l':
 			if (parse_language(optarg, &request->language) != COMMAND_OK)
@@ -55,11 +46,7 @@ static int parse(struct request *request, int argc, char **argv)
 		case 'd':
 			request->dir = optarg;
 			break;
-		case 'h':
-			fputs(usage, stdout);
-			exit(COMMAND_OK);
 		default:
-			fprintf(stderr, "see 'pegfs new --help'\n");
 			return COMMAND_USAGE;
 		}
 	if (optind + 1 != argc)
@@ -78,7 +65,7 @@ static char *path_of(const struct request *request)
 		request->name);
 }
 
-int cmd_new(int argc, char **argv)
+static int new (int argc, char **argv)
 {
 	struct request request = { .dir = ".", .language = LANGUAGE_TYPESCRIPT };
 	int status = parse(&request, argc, argv);
@@ -96,3 +83,14 @@ int cmd_new(int argc, char **argv)
 		new_files(request.language)[1].name, path);
 	return COMMAND_OK;
 }
+
+const struct command cmd_new = { .name = "new",
+	.summary = "make a tool to begin with",
+	.arguments = "NAME",
+	.about =
+		"Makes the directory NAME with a tool in it that works: TOOL.md, which agents read, and its\n"
+		"code. NAME is in snake_case, such as send_mail.\n",
+	.options = options,
+	.notes = "Exit status: 0 done, 1 failed, 2 wrong use.\n",
+	.takes = COMMAND_TAKES_TEXT,
+	.run = new };

@@ -1,5 +1,3 @@
-#include "core/cmd/cmd_sync.h"
-
 #include <getopt.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -10,7 +8,8 @@
 
 #include "core/base/auto.h"
 #include "core/base/buf.h"
-#include "core/cmd/command.h"
+#include "core/cmd/cmdline.h"
+#include "core/cmd/commands.h"
 #include "core/tools/markdown.h"
 #include "core/tools/sync.h"
 #include "core/tools/xjson.h"
@@ -24,15 +23,12 @@ struct request {
 	bool as_json;
 };
 
-static const char usage[] =
-	"usage: pegfs sync [OPTIONS] SEED TARGET\n\n"
-	"Copies each tool of the directory SEED to TARGET if its version is greater than that of\n"
-	"the same tool there, or if it is missing there. A tool is replaced whole, in one step.\n\n"
-	"  -n, --dry-run      change nothing, tell what would be done\n"
-	"  -j, --json         tell it as JSON\n"
-	"  -w, --wait SECONDS wait for another sync of TARGET to end (default: 0)\n"
-	"  -h, --help         this text\n\n"
-	"Exit status: 0 done, 1 a tool (or all of it) failed, 2 wrong use.\n";
+static const struct command_option options[] = {
+	{ "dry-run", 'n', NULL, "change nothing, tell what would be done", NULL },
+	{ "json", 'j', NULL, "tell it as JSON", NULL },
+	{ "wait", 'w', "SECONDS", "wait for another sync of TARGET to end (default: 0)", NULL },
+	{ NULL, 0, NULL, NULL, NULL },
+};
 
 static int parse_wait(const char *text, unsigned *wait_ms)
 {
@@ -47,16 +43,9 @@ static int parse_wait(const char *text, unsigned *wait_ms)
 
 static int parse(struct request *request, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "dry-run", no_argument, NULL, 'n' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "wait", required_argument, NULL, 'w' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
 	int option;
-	optind = 0;
-	while ((option = getopt_long(argc, argv, "njw:h", options, NULL)) != -1)
+	cmdline_begin();
+	while ((option = cmdline_next(&cmd_sync, argc, argv)) != CMDLINE_END)
 		switch (option) {
 		case 'n':
 			request->options.dry_run = true;
@@ -68,11 +57,7 @@ static int parse(struct request *request, int argc, char **argv)
 			if (parse_wait(optarg, &request->options.wait_ms) != COMMAND_OK)
 				return COMMAND_USAGE;
 			break;
-		case 'h':
-			fputs(usage, stdout);
-			exit(COMMAND_OK);
 		default:
-			fprintf(stderr, "see 'pegfs sync --help'\n");
 			return COMMAND_USAGE;
 		}
 	if (argc - optind != 2)
@@ -210,7 +195,7 @@ static int tell(const struct request *request, const struct sync_report *report)
 	return sync_count(report, SYNC_FAILED) > 0 ? COMMAND_FAILED : COMMAND_OK;
 }
 
-int cmd_sync(int argc, char **argv)
+static int sync_tools(int argc, char **argv)
 {
 	struct request request = { .seed = NULL };
 	int status = parse(&request, argc, argv);
@@ -227,3 +212,14 @@ int cmd_sync(int argc, char **argv)
 	sync_report_release(&report);
 	return status;
 }
+
+const struct command cmd_sync = { .name = "sync",
+	.summary = "copy tools from a seed, by version",
+	.arguments = "SEED TARGET",
+	.about =
+		"Copies each tool of the directory SEED to TARGET if its version is greater than that of\n"
+		"the same tool there, or if it is missing there. A tool is replaced whole, in one step.\n",
+	.options = options,
+	.notes = "Exit status: 0 done, 1 a tool (or all of it) failed, 2 wrong use.\n",
+	.takes = COMMAND_TAKES_DIRS,
+	.run = sync_tools };

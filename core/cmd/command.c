@@ -8,71 +8,97 @@
 #include <string.h>
 #include <yaml.h>
 
-#include "core/cmd/cmd_check.h"
-#include "core/cmd/cmd_new.h"
-#include "core/cmd/cmd_sync.h"
-#include "core/cmd/cmd_tools.h"
+#include "core/cmd/cmdline.h"
+#include "core/cmd/commands.h"
 
-const struct command core_commands[] = {
-	{ "list", "the tools of directories", cmd_list },
-	{ "schema", "the JSON Schema of a tool's inputs", cmd_schema },
-	{ "prompt", "what an agent reads about tools", cmd_prompt },
-	{ "errors", "what is wrong with tools", cmd_errors },
-	{ "new", "make a tool to begin with", cmd_new },
-	{ "check", "look for mistakes in tools", cmd_check },
-	{ "sync", "copy tools from a seed, by version", cmd_sync },
-	{ NULL, NULL, NULL },
-};
+const struct command *const core_commands[] = { &cmd_list, &cmd_show, &cmd_call, &cmd_prompt,
+	&cmd_schema, &cmd_status, &cmd_errors, &cmd_new, &cmd_check, &cmd_sync, &cmd_completion,
+	NULL };
 
-static void list_commands(const struct command *table)
+/* Set once, at the start: the completions are of the program that writes them. */
+static const struct program *running;
+
+const struct command *command_next(size_t *at)
 {
-	for (; table && table->name; table++)
-		printf("  %-8s  %s\n", table->name, table->summary);
+	size_t index = (*at)++;
+	const struct command *const *more = running ? running->commands : NULL;
+	for (; more && *more; more++)
+		if (index-- == 0)
+			return *more;
+	return index < sizeof(core_commands) / sizeof(*core_commands) ? core_commands[index] : NULL;
 }
 
-static void help(const struct command *more)
+static void help(void)
 {
 	printf("usage: pegfs COMMAND [OPTIONS] [ARGUMENTS]\n\n"
 	       "Hangs an agent's tools on the file system.\n\ncommands:\n");
-	list_commands(more);
-	list_commands(core_commands);
-	printf("\n'pegfs COMMAND --help' tells about each.\n");
+	size_t at = 0;
+	const struct command *command;
+	while ((command = command_next(&at)))
+		if (!command->is_hidden)
+			printf("  %-8s  %s\n", command->name, command->summary);
+	printf("\n'pegfs COMMAND --help' tells about each; 'pegfs --version' about this program.\n");
 }
 
 static void version(void)
 {
-	printf("pegfs " PEGFS_VERSION " (jansson %s, libyaml %s, cmark %s)\n",
-		jansson_version_str(), yaml_get_version_string(), cmark_version_string());
+	printf("pegfs " PEGFS_VERSION " (jansson %s, libyaml %s, cmark %s%s)\n",
+		jansson_version_str(), yaml_get_version_string(), cmark_version_string(),
+		running->libraries);
 }
 
-static const struct command *find(const struct command *table, const char *name)
+static const struct command *find(const char *name)
 {
-	for (; table && table->name; table++)
-		if (strcmp(table->name, name) == 0)
-			return table;
+	size_t at = 0;
+	const struct command *command;
+	while ((command = command_next(&at)))
+		if (strcmp(command->name, name) == 0)
+			return command;
 	return NULL;
 }
 
-int command_main(const struct command *more, int argc, char **argv)
+static bool is_help(const char *word)
 {
+	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0;
+}
+
+static int no_command(const char *name)
+{
+	if (*name)
+		fprintf(stderr, "pegfs: there is no command '%s'; see 'pegfs --help'\n", name);
+	else
+		fprintf(stderr, "pegfs: a command is missing; see 'pegfs --help'\n");
+	return COMMAND_USAGE;
+}
+
+/* Whether what was printed has arrived. */
+static int flushed(void)
+{
+	return fflush(stdout) == 0 ? COMMAND_OK : command_failed("help", "cannot write the output");
+}
+
+int command_main(const struct program *program, int argc, char **argv)
+{
+	running = program;
 	const char *name = argc > 1 ? argv[1] : "";
-	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
-		help(more);
-		return COMMAND_OK;
+	bool about_command = is_help(name) && argc > 2 && argv[2][0] != '-';
+	if (is_help(name) && !about_command) {
+		help();
+		return flushed();
 	}
 	if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
 		version();
-		return COMMAND_OK;
+		return flushed();
 	}
-	const struct command *command = find(more, name);
+	const struct command *command = find(about_command ? argv[2] : name);
 	if (!command)
-		command = find(core_commands, name);
-	if (command)
-		return command->run(argc - 1, argv + 1);
-	if (*name)
-		fprintf(stderr, "pegfs: there is no command '%s'; ", name);
-	fprintf(stderr, "%ssee 'pegfs --help'\n", *name ? "" : "pegfs: a command is missing; ");
-	return COMMAND_USAGE;
+		return no_command(about_command ? argv[2] : name);
+	if (about_command) {
+		char option[] = "--help";
+		char *words[] = { argv[2], option, NULL };
+		return command->run(2, words);
+	}
+	return command->run(argc - 1, argv + 1);
 }
 
 int command_misuse(const char *command, const char *format, ...)

@@ -3,5 +3,6 @@
 
 int main(int argc, char **argv)
 {
-	return command_main(NULL, argc, argv);
+	static const struct program program = { .commands = NULL, .libraries = "" };
+	return command_main(&program, argc, argv);
 }

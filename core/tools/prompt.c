@@ -1,6 +1,7 @@
 #include "core/tools/prompt.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -257,4 +258,13 @@ int prompt_tools_json(struct tool *const *tools, size_t count, struct buf *out)
 		xjson_append(list, definition);
 	}
 	return put_json(out, list);
+}
+
+int prompt_table(struct tool *const *tools, size_t count, struct buf *out)
+{
+	buf_puts(out, "# name\tversion\tlanguage\tsource\n");
+	for (size_t i = 0; i < count; i++)
+		buf_printf(out, "%s\t%" PRId64 "\t%s\t%s\n", tools[i]->name, tools[i]->version,
+			language_name(tools[i]->language), tools[i]->dir);
+	return out->failed;
 }

@@ -31,4 +31,7 @@ int prompt_readme(struct tool *const *tools, size_t count, const char *mount, st
 /* /tools.json: [{name, title, description, inputSchema}], the shape of MCP's tools/list. */
 int prompt_tools_json(struct tool *const *tools, size_t count, struct buf *out);
 
+/* /.pegfs/tools: a line each of name, version, language and directory, parted by tabs. */
+int prompt_table(struct tool *const *tools, size_t count, struct buf *out);
+
 #endif

@@ -273,6 +273,22 @@ struct tool *snapshot_find_id(const struct snapshot *snapshot, uint32_t id)
 	return NULL;
 }
 
+void snapshot_each_new(const struct snapshot *before, const struct snapshot *now,
+	void (*on_tool)(void *arg, struct tool *tool), void *arg)
+{
+	size_t old = 0, count = before ? before->count : 0;
+	for (size_t i = 0; i < now->count; i++) {
+		struct tool *tool = now->tools[i];
+		while (old < count && before->tools[old] != tool &&
+			strcmp(before->tools[old]->name, tool->name) < 0)
+			old++;
+		if (old < count && before->tools[old] == tool)
+			old++;
+		else
+			on_tool(arg, tool);
+	}
+}
+
 bool snapshot_equal(const struct snapshot *a, const struct snapshot *b)
 {
 	return a->count == b->count &&

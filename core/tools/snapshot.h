@@ -44,6 +44,10 @@ void snapshot_unref(struct snapshot *snapshot); /* NULL is allowed */
 struct tool *snapshot_find(const struct snapshot *snapshot, const char *name);
 struct tool *snapshot_find_id(const struct snapshot *snapshot, uint32_t id);
 
+/* Calls on_tool for each tool of now that is not the very same in before (NULL: for each). */
+void snapshot_each_new(const struct snapshot *before, const struct snapshot *now,
+	void (*on_tool)(void *arg, struct tool *tool), void *arg);
+
 /* Whether both hold the very same tools and tell the same faults. */
 bool snapshot_equal(const struct snapshot *a, const struct snapshot *b);
 

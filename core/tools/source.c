@@ -3,18 +3,57 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/auto.h"
 #include "core/base/io.h"
+#include "core/base/ownmount.h"
 #include "core/base/xalloc.h"
 #include "core/tools/manifest.h"
 
 int source_open_tool(const struct tool *tool)
 {
 	return tool->root ? root_open_dir(tool->root, tool->dir_name, O_PATH) : -ENOENT;
+}
+
+static int open_name(int dir_fd, const char *name)
+{
+	int flags = O_PATH | O_NOFOLLOW;
+	int fd = io_open_resolve(dir_fd, name, flags, RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV);
+	if (fd != -EXDEV)
+		return fd;
+	auto_close int mounted = io_open_resolve(dir_fd, name, flags, RESOLVE_NO_SYMLINKS);
+	return mounted >= 0 && ownmount_has(mounted) ? -ENOENT : take_fd(&mounted);
+}
+
+/* Name by name, as a mount is on the way: whose it is must be known before anything behind it. */
+static int open_across(int dir_fd, const char *path, int flags)
+{
+	auto_free char *rest = xstrdup(path);
+	auto_close int fd = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
+	char *state = NULL;
+	for (char *name = strtok_r(rest, "/", &state); name; name = strtok_r(NULL, "/", &state)) {
+		int next = open_name(fd, name);
+		if (next < 0)
+			return next;
+		close(fd);
+		fd = next;
+	}
+	if (flags & O_PATH)
+		return take_fd(&fd);
+	return io_open_resolve(fd, ".", flags, RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV);
+}
+
+int source_open_file(const struct tool *tool, const char *path, int flags)
+{
+	auto_close int dir_fd = source_open_tool(tool);
+	if (dir_fd < 0)
+		return dir_fd;
+	int fd = io_open_resolve(dir_fd, path, flags, RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV);
+	return fd == -EXDEV ? open_across(dir_fd, path, flags) : fd;
 }
 
 /* ---- the names in a source */

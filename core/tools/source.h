@@ -87,4 +87,12 @@ void source_scan_replace(struct source_scan *scan, const struct tool *old, struc
  */
 int source_open_tool(const struct tool *tool);
 
+/*
+ * A file or directory of the tool, by its path there, with no link on the way (at its end only with
+ * O_PATH | O_NOFOLLOW); flags hold O_PATH or O_DIRECTORY. The descriptor is the caller's, or a
+ * negative errno. Other mounts in the tool's directory are entered; one of pegfs is not there
+ * (-ENOENT), for it is never asked anything.
+ */
+int source_open_file(const struct tool *tool, const char *path, int flags);
+
 #endif

@@ -171,6 +171,21 @@ def test_umount_by_others(new_mount):
     assert not mount.clear_away()
 
 
+def test_mount_at_once_after_umount_stays(work):
+    """umount(8) returns before the old server has ended; it must not take the next mount away."""
+    point = work / "mnt"
+    point.mkdir()
+    for _ in range(3):
+        check([PEGFS, "mount", point, "--tools", EXAMPLES])
+        check(["umount", point])
+    check([PEGFS, "mount", point, "--tools", EXAMPLES])
+    try:
+        time.sleep(0.5)
+        check('echo \'{"name":"Ada"}\' > "$M/hello/call"', env={"M": point})
+    finally:
+        check([PEGFS, "umount", point])
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP],
                          ids=lambda number: number.name)
 def test_signal_unmounts_and_ends(new_mount, number):

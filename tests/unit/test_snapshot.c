@@ -245,6 +245,39 @@ static void a_snapshot_follows_another(void **state)
 		tool_unref(tools[i]);
 }
 
+static void note_name(void *arg, struct tool *tool)
+{
+	strcat(arg, tool->name);
+}
+
+static void new_tools_are_named(void **state)
+{
+	(void)state;
+	struct tool *one[] = { named("a"), named("c"), named("e") };
+	struct tool *two[] = { tool_ref(one[0]), named("b"), named("c"), tool_ref(one[2]),
+		named("f") };
+	struct faults none = FAULTS_INIT;
+	struct snapshot *before = snapshot_new(one, 3, &none, 1);
+	struct snapshot *now = snapshot_next(before, two, 5, NULL, 2);
+	char names[16] = "";
+	snapshot_each_new(before, now, note_name, names);
+	assert_string_equal(names, "bcf");
+	*names = '\0';
+	snapshot_each_new(now, before, note_name, names);
+	assert_string_equal(names, "c");
+	*names = '\0';
+	snapshot_each_new(NULL, before, note_name, names);
+	assert_string_equal(names, "ace");
+	snapshot_each_new(now, now, note_name, names);
+	assert_string_equal(names, "ace");
+	snapshot_unref(before);
+	snapshot_unref(now);
+	for (size_t i = 0; i < 3; i++)
+		tool_unref(one[i]);
+	for (size_t i = 0; i < 5; i++)
+		tool_unref(two[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -254,6 +287,7 @@ int main(void)
 		cmocka_unit_test(of_two_names_with_one_hash_the_later_gets_another_id),
 		cmocka_unit_test(snapshots_of_the_same_tools_and_faults_are_equal),
 		cmocka_unit_test(a_snapshot_follows_another),
+		cmocka_unit_test(new_tools_are_named),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -666,6 +666,51 @@ static void t17_our_own_mount_over_a_source_changes_nothing(void **state)
 	assert_int_equal(umount2(path, MNT_DETACH), 0);
 }
 
+/* ---- files of a tool */
+
+static void assert_opens(const struct tool *tool, const char *path, int flags, int wanted)
+{
+	auto_close int fd = source_open_file(tool, path, flags);
+	assert_int_equal(fd < 0 ? fd : 0, wanted);
+}
+
+static void t17_files_are_opened_but_never_through_our_own_mount(void **state)
+{
+	need_mounts();
+	struct scratch *scratch = *state;
+	auto_free char *own = xasprintf("%s/a/own", scratch->path);
+	auto_free char *other = xasprintf("%s/a/other", scratch->path);
+	write_tool(scratch, "a", "a");
+	scratch_write(scratch, "a/bin/x", "");
+	scratch_mkdir(scratch, "a/own/b");
+	scratch_write(scratch, "a/other/sub/x", "");
+	scratch_link(scratch, "bin/x", "a/link");
+	scratch_link(scratch, "bin", "a/dir");
+	assert_int_equal(mount(other, other, NULL, MS_BIND, NULL), 0);
+	auto_close int fuse = mount_unserved(own);
+	struct source_scan scan;
+	source_scan(scratch->path, NULL, NULL, &scan);
+	const struct tool *tool = tool_at(&scan, 0);
+	const int look = O_PATH | O_NOFOLLOW, list = O_RDONLY | O_DIRECTORY;
+	assert_opens(tool, "bin/x", look, 0);
+	assert_opens(tool, "bin", list, 0);
+	assert_opens(tool, "link", look, 0);
+	assert_opens(tool, "dir/x", look, -ELOOP);
+	assert_opens(tool, "none", look, -ENOENT);
+	assert_opens(tool, "../a/bin/x", look, -EXDEV);
+	assert_opens(tool, "other", list, 0);
+	assert_opens(tool, "other/sub", list, 0);
+	assert_opens(tool, "other/sub/x", look, 0);
+	assert_opens(tool, "other/sub/x/y", look, -ENOTDIR);
+	assert_opens(tool, "other/../../b", look, -EXDEV);
+	assert_opens(tool, "own", look, -ENOENT);
+	assert_opens(tool, "own", list, -ENOENT);
+	assert_opens(tool, "own/b", look, -ENOENT);
+	source_scan_release(&scan);
+	assert_int_equal(umount2(own, MNT_DETACH), 0);
+	assert_int_equal(umount2(other, MNT_DETACH), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -703,6 +748,7 @@ int main(void)
 		scratch_test(a_directory_that_takes_the_place_of_another_makes_new_tools),
 		scratch_test(a_mount_over_a_source_makes_new_tools),
 		scratch_test(t17_our_own_mount_over_a_source_changes_nothing),
+		scratch_test(t17_files_are_opened_but_never_through_our_own_mount),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

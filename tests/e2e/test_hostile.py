@@ -1,0 +1,97 @@
+"""What one user can do to the others: the daemon serves all of them from one thread."""
+
+import contextlib
+import errno
+import json
+import os
+import threading
+import time
+
+import pytest
+
+from lib.programs import check, need
+
+FAR = 1 << 30
+
+
+def call_and_read(fd, **params):
+    os.write(fd, json.dumps(params).encode())
+    return os.read(fd, 1 << 20)
+
+
+# -------------------------------------------------------- sizes of a node that is read by its writer
+
+def test_stat_of_a_path_shows_the_usage_while_somebody_has_the_file_open(m):
+    usage = len((m / "echo/call").read_bytes())
+    fd = os.open(m / "echo/call", os.O_RDWR)
+    call_and_read(fd, text="x" * 10000)
+    assert os.stat(m / "echo/call").st_size == usage
+    os.close(fd)
+
+
+def test_fstat_of_the_descriptor_shows_where_the_result_ends(m):
+    fd = os.open(m / "echo/call", os.O_RDWR)
+    call_and_read(fd, text="x" * 10000)
+    assert os.fstat(fd).st_size == os.lseek(fd, 0, os.SEEK_CUR)
+    os.close(fd)
+
+
+def test_h7_sendfile_is_refused_also_after_a_stat(m):
+    """Zero bytes would be an empty answer; an error makes programs read in another way."""
+    with open(m / "echo/call", "r+b", buffering=0) as file, open(os.devnull, "wb") as out:
+        os.fstat(file.fileno())
+        file.write(b'{"text":"' + b"x" * 100000 + b'"}')
+        os.fstat(file.fileno())
+        with pytest.raises(OSError) as caught:
+            os.sendfile(out.fileno(), file.fileno(), 100011, 1 << 20)
+        assert caught.value.errno == errno.EINVAL
+        assert len(file.read(1 << 20)) > 100000
+
+
+def test_node_reads_a_whole_answer_by_its_size(m):
+    need("node")
+    out = check("""node -e '
+        const fs = require("fs");
+        (async () => {
+            const file = await fs.promises.open(process.env.C, "r+");
+            await file.write(JSON.stringify({ text: "x".repeat(50000) }), 0);
+            console.log(JSON.parse(await file.readFile("utf8")).content[0].text.length);
+        })()'""", env={"C": m / "echo/call"})
+    assert int(out) > 50000
+
+
+def test_appending_works_under_a_limit_of_file_size(m):
+    check('ulimit -f 10000; echo \'{"text":"x"}\' >>"$C"', env={"C": m / "echo/call"})
+
+
+# --------------------------------------------------------------------------- holding up the daemon
+
+def test_who_reads_a_page_over_and_over_holds_up_nobody(m):
+    """A page that is being read is locked until the daemon answers: it must never wait for one."""
+    fd = os.open(m / "echo/call", os.O_RDWR)
+    call_and_read(fd, text="x")
+    stop = threading.Event()
+
+    def spin():
+        ends = os.pipe()
+        while not stop.is_set():
+            for offset in (FAR, 1 << 20, 0):
+                os.posix_fadvise(fd, offset, 4096, os.POSIX_FADV_DONTNEED)
+                with contextlib.suppress(OSError):
+                    if os.splice(fd, ends[1], 1, offset_src=offset):
+                        os.read(ends[0], 1)
+
+    thread = threading.Thread(target=spin, daemon=True)
+    thread.start()
+    worst = 0.0
+    for _ in range(20):
+        begin = time.monotonic()
+        call_and_read(fd, text="x" * 500000)
+        while os.read(fd, 1 << 20):
+            pass
+        os.listdir(m.path)
+        worst = max(worst, time.monotonic() - begin)
+    stop.set()
+    thread.join()
+    os.close(fd)
+    assert worst < 5
