@@ -13,6 +13,11 @@
  * A request that is held is parked (parked.h); once there was a signal to its caller, the verdict is
  * asked for again and again until there is an answer (H5).
  *
+ * All but the bytes is noted in the state (struct kept), before anything is answered: so the next
+ * server goes on where this one was. Bytes that were gathered are lost, and then the file is of no
+ * use any more (EIO, which sticks). The write that starts a call is noted with the call's number
+ * before the call can begin, so that it starts nothing when it comes again.
+ *
  * A tool's `run` writes its words instead of JSON and reads its own kind of answer (arguments.h).
  */
 #include "fs/callfile.h"
@@ -39,11 +44,26 @@
 
 enum phase { PHASE_GATHER, PHASE_RUN, PHASE_DONE };
 
+/* What the next server must know. Plain memory. */
+struct kept {
+	uint64_t reserved, seq, refused_seq;
+	uint64_t start_unique;  /* of the write that started, or was to start, the call seq */
+	uint64_t gather_unique; /* of the last write that was gathered */
+	int64_t write_end, base;
+	uint32_t opener_uid, opener_gid;
+	int32_t phase, sticky, outcome, show;
+	uint32_t gathered; /* writes that were gathered, or are being */
+	bool readable, result_read, awaited, detached, is_run, is_help;
+};
+_Static_assert(sizeof(struct kept) <= STATE_HANDLE_SIZE, "it has to fit into its place");
+
 struct callfile {
 	struct server *server; /* borrowed */
 	struct tool *tool;     /* a reference */
+	struct kept *kept;     /* borrowed, in the state */
 	uint64_t reserved;
 	fuse_ino_t ino;
+	bool lost; /* bytes that an earlier server had gathered */
 	bool readable;
 	uid_t opener_uid;
 	gid_t opener_gid;
@@ -104,21 +124,56 @@ bool callfile_size(const struct server *server, fuse_ino_t ino, size_t *size)
 	return true;
 }
 
-struct callfile *callfile_new(struct server *server, struct tool *tool, uint64_t reserved,
-	const struct fuse_ctx *ctx, fuse_ino_t ino, int flags)
+static struct kept *kept_in(struct state_handle *place)
+{
+	return (void *)place->body;
+}
+
+static void note(const struct callfile *file)
+{
+	struct kept *kept = file->kept;
+	kept->reserved = file->reserved;
+	kept->seq = file->seq;
+	kept->refused_seq = file->refused_seq;
+	kept->write_end = file->write_end;
+	kept->base = file->base;
+	kept->opener_uid = file->opener_uid;
+	kept->opener_gid = file->opener_gid;
+	kept->sticky = file->sticky;
+	kept->outcome = file->outcome;
+	kept->readable = file->readable;
+	kept->result_read = file->result_read;
+	kept->awaited = file->awaited;
+	kept->detached = file->detached;
+	kept->is_run = file->run != NULL;
+	kept->show = file->run ? (int32_t)file->run->show : 0;
+	kept->is_help = file->run && file->run->help;
+	kept->phase = (int32_t)file->phase;
+}
+
+static struct callfile *make(struct server *server, struct tool *tool, struct state_handle *place)
 {
 	struct callfile *file = xcalloc(1, sizeof(*file));
 	file->server = server;
 	file->tool = tool_ref(tool);
+	file->kept = kept_in(place);
+	file->ino = place->ino;
+	document_init(&file->document, server->options->request_max);
+	return file;
+}
+
+struct callfile *callfile_new(struct server *server, struct tool *tool, uint64_t reserved,
+	const struct fuse_ctx *ctx, struct state_handle *kept, int flags)
+{
+	struct callfile *file = make(server, tool, kept);
 	file->reserved = reserved;
-	file->ino = ino;
 	file->readable = (flags & O_ACCMODE) == O_RDWR;
 	file->opener_uid = ctx->uid;
 	file->opener_gid = ctx->gid;
 	file->base = -1;
-	document_init(&file->document, server->options->request_max);
 	if (file->readable)
 		enter_readable(file);
+	note(file);
 	return file;
 }
 
@@ -133,11 +188,13 @@ static struct parked *park(struct callfile *file, fuse_req_t req, size_t size, o
 static void accept_write(struct callfile *file, fuse_req_t req, size_t size)
 {
 	file->write_end = file->write_at + (off_t)size;
+	note(file);
 	fuse_reply_write(req, size);
 }
 
-static void answer_write(fuse_req_t req, int error, size_t size)
+static void answer_write(const struct callfile *file, fuse_req_t req, int error, size_t size)
 {
+	note(file);
 	if (error)
 		fuse_reply_err(req, error);
 	else
@@ -155,6 +212,7 @@ static void let_write_go(struct callfile *file, enum verdict verdict)
 		file->detached = true;
 		file->reattach_at = file->last_write_at;
 	}
+	note(file);
 	fuse_reply_err(parked_take(&file->write), EINTR);
 }
 
@@ -206,6 +264,7 @@ static void answer_read(struct callfile *file, fuse_req_t req, size_t size, off_
 	if (size > len - (size_t)at)
 		size = len - (size_t)at;
 	file->result_read |= size > 0;
+	note(file);
 	fuse_reply_buf(req, file->result->data + at, size);
 }
 
@@ -214,7 +273,7 @@ static void answer_waiting(struct callfile *file)
 	if (file->write) {
 		size_t size = file->write->size;
 		file->sticky = file->outcome;
-		answer_write(parked_take(&file->write), file->outcome, size);
+		answer_write(file, parked_take(&file->write), file->outcome, size);
 	}
 	while (file->reads) {
 		size_t size = file->reads->size;
@@ -239,6 +298,7 @@ static void on_call_end(void *arg, const struct call *call)
 	if (!file->detached)
 		document_reset(&file->document);
 	loop_cancel_timer(&file->look_timer);
+	note(file);
 	answer_waiting(file);
 }
 
@@ -258,11 +318,14 @@ static void refuse_write(
 {
 	const struct calls *calls = file->server->calls;
 	file->sticky = -why->code;
+	file->outcome = file->sticky;
 	file->phase = PHASE_DONE;
+	file->seq = seq;
 	if (file->readable)
 		file->result =
 			answer_of_refusal(calls, calls_get(calls, seq), file->tool, file->run, why);
 	document_reset(&file->document);
+	note(file);
 	fuse_reply_err(req, file->sticky);
 }
 
@@ -308,13 +371,20 @@ static void start_call(struct callfile *file, fuse_req_t req, size_t size)
 		.document = document->data,
 		.len = document->len };
 	server_refresh_environment(file->server);
-	if (calls_start(file->server->calls, &order, on_call_end, file, &seq, &why) < 0) {
+	/* Its number goes into the state before it can begin: whatever happens, it starts once. */
+	file->kept->seq = 0;
+	file->kept->start_unique = session_unique(file->server->session);
+	int result =
+		calls_start(file->server->calls, &order, on_call_end, file, &file->kept->seq, &why);
+	seq = file->kept->seq;
+	if (result < 0) {
 		refuse_write(file, req, seq, &why);
 		return;
 	}
 	file->seq = seq;
 	file->phase = PHASE_RUN;
 	file->awaited = false;
+	note(file);
 	if (!file->readable) {
 		file->write = park(file, req, size, 0);
 		return;
@@ -359,6 +429,8 @@ static void write_gather(struct callfile *file, fuse_req_t req, const char *byte
 {
 	struct fail why = FAIL_INIT;
 	int help = 0;
+	file->kept->gathered++;
+	file->kept->gather_unique = session_unique(file->server->session);
 	file->last_write_at = file->document.bytes.len;
 	if (file->refused_seq)
 		calls_forget(file->server->calls, file->refused_seq);
@@ -400,7 +472,7 @@ static void write_again(struct callfile *file, fuse_req_t req, const char *bytes
 	}
 	document_reset(&file->document);
 	file->sticky = file->outcome;
-	answer_write(req, file->outcome, size);
+	answer_write(file, req, file->outcome, size);
 }
 
 static void write_run(struct callfile *file, fuse_req_t req, const char *bytes, size_t size)
@@ -426,6 +498,9 @@ static void write_done(struct callfile *file, fuse_req_t req, const char *bytes,
 		fuse_reply_err(req, EBUSY);
 	} else {
 		file->phase = PHASE_GATHER;
+		file->seq = 0;
+		file->kept->start_unique = 0;
+		file->kept->gathered = 0;
 		file->base = -1;
 		file->result_read = false;
 		bytes_unref(file->result);
@@ -435,11 +510,52 @@ static void write_done(struct callfile *file, fuse_req_t req, const char *bytes,
 	}
 }
 
+/*
+ * It was an earlier server's, which died before it could answer. What it did of it is not done again;
+ * a call that has certainly not begun is started anew. False where it is a write like any other.
+ */
+static bool write_repeated(struct callfile *file, fuse_req_t req, size_t size)
+{
+	struct kept *kept = file->kept;
+	struct calls *calls = file->server->calls;
+	uint64_t unique = session_unique(file->server->session);
+	if (kept->gather_unique == unique && kept->gathered == 1) {
+		file->lost = false; /* there were no bytes but these */
+		kept->gathered = 0;
+	}
+	if (kept->start_unique != unique)
+		return false;
+	const struct call *call = calls_get(calls, kept->seq);
+	bool is_whole = !file->lost && !session_has_lost_data(file->server->session);
+	if (!call || (call->not_run && is_whole && !file->reserved)) {
+		if (call)
+			calls_forget(calls, kept->seq);
+		file->phase = PHASE_GATHER;
+		file->sticky = 0;
+		file->seq = 0;
+		return false;
+	}
+	if (file->readable && call->state != CALL_REFUSED) {
+		accept_write(file, req, size);
+	} else if (call_state_is_final(call->state)) {
+		file->sticky = file->outcome;
+		answer_write(file, req, file->outcome, size);
+	} else {
+		file->write = park(file, req, size, 0);
+	}
+	return true;
+}
+
 void callfile_write(
 	struct callfile *file, fuse_req_t req, const char *bytes, size_t size, off_t offset)
 {
 	file->write_at = offset;
+	if (session_is_repeat(file->server->session) && write_repeated(file, req, size))
+		return;
+	if (file->lost || session_has_lost_data(file->server->session))
+		file->sticky = EIO;
 	if (file->sticky) {
+		note(file);
 		fuse_reply_err(req, file->sticky);
 		return;
 	}
@@ -451,8 +567,11 @@ void callfile_write(
 
 void callfile_truncate(struct callfile *file)
 {
-	if (file->phase == PHASE_GATHER)
-		document_reset(&file->document);
+	if (file->phase != PHASE_GATHER)
+		return;
+	document_reset(&file->document);
+	file->kept->gathered = 0;
+	file->lost = false;
 }
 
 /* ---- reading, flush, poll, release */
@@ -466,13 +585,16 @@ void callfile_read(struct callfile *file, fuse_req_t req, size_t size, off_t off
 	}
 	switch (file->phase) {
 	case PHASE_GATHER:
-		if (file->document.state == DOCUMENT_EMPTY)
+		if (file->lost)
+			fuse_reply_err(req, EIO);
+		else if (file->document.state == DOCUMENT_EMPTY)
 			fuse_reply_buf(req, NULL, 0);
 		else
 			fuse_reply_err(req, EINVAL);
 		break;
 	case PHASE_RUN:
 		file->awaited = true;
+		note(file);
 		if (fi->flags & O_NONBLOCK) {
 			fuse_reply_err(req, EAGAIN);
 			break;
@@ -505,10 +627,15 @@ static uint64_t refuse_partial(struct callfile *file)
 void callfile_flush(struct callfile *file, fuse_req_t req)
 {
 	/* `run` has more than one process write, and each closes the file that it has inherited. */
+	if (file->lost) {
+		fuse_reply_err(req, EIO);
+		return;
+	}
 	bool partial = file->phase == PHASE_GATHER && file->document.state == DOCUMENT_OPEN &&
 		       file->document.kind == DOCUMENT_JSON;
 	if (partial && !file->reserved && !file->refused_seq)
 		file->refused_seq = refuse_partial(file);
+	note(file);
 	fuse_reply_err(req, partial ? EINVAL : 0);
 }
 
@@ -525,6 +652,7 @@ void callfile_poll(struct callfile *file, fuse_req_t req, const struct fuse_file
 		events |= POLLIN | POLLRDNORM;
 	if (file->phase == PHASE_RUN && fi->poll_events & (POLLIN | POLLRDNORM))
 		file->awaited = true;
+	note(file);
 	fuse_reply_poll(req, events);
 }
 
@@ -560,4 +688,68 @@ void callfile_free(struct callfile *file)
 	bytes_unref(file->result);
 	tool_unref(file->tool);
 	free(file);
+}
+
+/* ---- of an earlier server */
+
+static void revive_run(struct callfile *file)
+{
+	file->run = xcalloc(1, sizeof(*file->run));
+	arguments_init(file->run, file->tool);
+	file->run->show = (enum arguments_show)file->kept->show;
+	file->run->help = file->kept->is_help;
+}
+
+/* Its call runs on, has ended meanwhile, or is gone. */
+static void revive_call(struct callfile *file)
+{
+	struct calls *calls = file->server->calls;
+	const struct call *call = calls_get(calls, file->seq);
+	if (call && !call_state_is_final(call->state)) {
+		file->phase = PHASE_RUN;
+		calls_watch(calls, file->seq, on_call_end, file);
+		return;
+	}
+	file->phase = PHASE_DONE;
+	file->outcome = call ? -call_outcome(call) : EIO;
+	if (!call)
+		file->sticky = EIO;
+	else if (file->readable)
+		file->result = answer_of_call(calls, call, file->run);
+}
+
+struct callfile *callfile_revive(
+	struct server *server, struct tool *tool, struct state_handle *place)
+{
+	struct callfile *file = make(server, tool, place);
+	const struct kept *kept = file->kept;
+	file->reserved = kept->reserved;
+	file->seq = kept->seq;
+	file->refused_seq = kept->refused_seq;
+	file->readable = kept->readable;
+	file->opener_uid = kept->opener_uid;
+	file->opener_gid = kept->opener_gid;
+	file->sticky = kept->sticky;
+	file->outcome = kept->outcome;
+	file->write_end = kept->write_end;
+	file->base = kept->base;
+	file->result_read = kept->result_read;
+	file->awaited = kept->awaited;
+	file->phase = (enum phase)kept->phase;
+	if (kept->is_run)
+		revive_run(file);
+	if (file->readable)
+		enter_readable(file);
+	/* A call was being started: whether it was can be told from its number. */
+	bool has_call = file->seq && (file->phase != PHASE_GATHER || kept->start_unique);
+	if (has_call)
+		revive_call(file);
+	else if (file->phase == PHASE_DONE && kept->is_help)
+		file->result = answer_of_help(tool, file->run);
+	else
+		file->lost = kept->gathered > 0;
+	/* The bytes that a writer would have to repeat are gone. */
+	if (kept->detached)
+		file->sticky = EIO;
+	return file;
 }

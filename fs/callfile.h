@@ -9,13 +9,21 @@
 #include <stdbool.h>
 
 #include "core/tools/tool.h"
+#include "fs/state.h"
 
 struct callfile;
 struct server;
 
-/* One opened by ctx with flags of open(2). reserved: the seq of a call of calls/ID/, or 0. */
+/*
+ * One opened by ctx with flags of open(2). reserved: the seq of a call of calls/ID/, or 0. kept: its
+ * place in the state, for the next server; borrowed, and the file's alone until it is freed.
+ */
 struct callfile *callfile_new(struct server *server, struct tool *tool, uint64_t reserved,
-	const struct fuse_ctx *ctx, fuse_ino_t ino, int flags);
+	const struct fuse_ctx *ctx, struct state_handle *kept, int flags);
+
+/* One that an earlier server had, as it says in kept. */
+struct callfile *callfile_revive(
+	struct server *server, struct tool *tool, struct state_handle *kept);
 
 /*
  * sendfile and splice read a direct_io file through the page cache, up to the size that the kernel

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,7 +21,8 @@
 #include "core/tools/sync.h"
 #include "fs/mount.h"
 #include "fs/options.h"
-#include "fs/server.h"
+#include "fs/state.h"
+#include "fs/supervisor.h"
 
 #define END_LIMIT_MS 5000
 #define SEED_WAIT_MS 60000 /* for another sync of the same directory */
@@ -42,9 +44,21 @@ static void leave_terminal(void)
 	dup2(null_fd, STDERR_FILENO);
 }
 
-static void on_ready(void *arg)
+/* What the supervisor's callbacks need. */
+struct mounted {
+	const struct mount_options *options;
+	struct waiter waiter;
+	struct statedir state;
+};
+
+static void on_news(void *arg, const struct supervisor_news *news)
 {
-	struct waiter *waiter = arg;
+	struct mounted *mounted = arg;
+	struct waiter *waiter = &mounted->waiter;
+	const struct statedir_news told = { .holder = (int)getpid(),
+		.generation = news->generation,
+		.failed_reloads = news->failed_reloads };
+	statedir_tell(&mounted->state, &told);
 	if (waiter->fd >= 0) {
 		if (io_write_all(waiter->fd, "READY\n", 6) < 0)
 			log_errno(LOG_LEVEL_WARNING, "cannot tell that the mount is ready");
@@ -52,18 +66,95 @@ static void on_ready(void *arg)
 	}
 	if (waiter->leave_terminal)
 		leave_terminal();
+	waiter->leave_terminal = false;
+}
+
+/*
+ * Takes away what nobody else will: ended by a signal, given up, or a connection that was aborted.
+ * After an unmount there is none; but there may be the mount of another server already, which
+ * answers: looking at it is safe, for a dead one answers ENOTCONN at once.
+ */
+static void on_end(void *arg, bool is_disconnected)
+{
+	const struct mounted *mounted = arg;
+	const char *path = mounted->options->mountpoint;
+	struct fail ignored = FAIL_INIT;
+	struct stat st;
+	if (!mount_is_ours(path) ||
+		(is_disconnected && (stat(path, &st) == 0 || errno != ENOTCONN)))
+		return;
+	mount_detach(path, true, &ignored);
+}
+
+/* The kernel's FUSE_INIT waits since the mount was made; each server handles it. */
+static int read_init(int fuse_fd, struct state *state, struct fail *why)
+{
+	unsigned char bytes[8192]; /* the kernel wants room for the smallest of all requests */
+	ssize_t got = read(fuse_fd, bytes, sizeof(bytes));
+	if (got < 0)
+		return fail_errno(why, "cannot read from /dev/fuse");
+	if ((size_t)got > sizeof(state->init))
+		return fail_set(
+			why, -EPROTO, "the kernel's FUSE_INIT is too long (%zd bytes)", got);
+	memcpy(state->init, bytes, (size_t)got);
+	state->init_len = (uint32_t)got;
+	return 0;
+}
+
+static char *own_path(void)
+{
+	char path[PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	path[len > 0 ? len : 0] = '\0';
+	return xstrdup(path);
+}
+
+/* Mounts, and stays with the mount until it ends. The exit status; or *why. */
+static int supervise(struct mounted *mounted, struct fail *why)
+{
+	const struct mount_options *options = mounted->options;
+	auto_free char *program = own_path();
+	char command[] = "serve";
+	char *const argv[] = { program, command, options->mountpoint, NULL };
+	struct state *state = NULL;
+	auto_close int options_fd = options_save(options, why);
+	if (!why->code)
+		mount_prepare(options->mountpoint, why);
+	auto_close int covered_fd =
+		why->code ? -1 : open(options->mountpoint, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (covered_fd < 0 && !why->code)
+		fail_errno(why, "mount point '%s'", options->mountpoint);
+	int fuse_fd = why->code ? -1 : mount_attach(options, why);
+	auto_close int state_fd = fuse_fd < 0 ? -1 : state_make(&state, why);
+	if (why->code || statedir_make(&mounted->state, options->mountpoint, why) < 0 ||
+		read_init(fuse_fd, state, why) < 0) {
+		if (fuse_fd >= 0) {
+			on_end(mounted, false);
+			close(fuse_fd);
+		}
+		return COMMAND_FAILED;
+	}
+	const struct supervisor_setup setup = { .fuse_fd = fuse_fd,
+		.state_fd = state_fd,
+		.options_fd = options_fd,
+		.covered_fd = covered_fd,
+		.state = state,
+		.argv = argv,
+		.watchdog_ms = options->watchdog_ms,
+		.on_news = on_news,
+		.on_end = on_end,
+		.arg = mounted };
+	return supervisor_run(&setup);
 }
 
 static int serve(const struct mount_options *options, struct waiter waiter)
 {
 	struct fail why = FAIL_INIT;
+	struct mounted mounted = { .options = options, .waiter = waiter, .state = STATEDIR_INIT };
 	log_set_level(options->log_level);
-	/* What lies below stays reachable: it may be a tool directory itself. */
-	auto_close int covered_fd = open(options->mountpoint, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int fuse_fd = mount_attach(options, &why);
-	if (fuse_fd >= 0)
-		server_run(options, fuse_fd, covered_fd, on_ready, &waiter, &why);
-	return why.code ? command_failed("mount", why.text) : COMMAND_OK;
+	int status = supervise(&mounted, &why);
+	statedir_remove(&mounted.state);
+	return why.code ? command_failed("mount", why.text) : status;
 }
 
 /* The parent's side: until the line READY comes, or the daemon ends without it. */

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,124 @@ void files_release(struct files *files)
 	while ((slot = map_next(&files->by_ino, &at)))
 		free_file(slot->value);
 	map_release(&files->by_ino);
+	if (files->journal_fd > 0)
+		close(files->journal_fd);
+}
+
+/*
+ * ---- the journal: for each number that was given, with a NUL behind each: the tool, the path, and
+ * in hexadecimal the number and the file's own device, inode and mode
+ */
+
+#define JOURNAL_NAME "files"
+#define JOURNAL_MAX ((size_t)256 << 20)
+#define JOURNAL_SLACK ((size_t)1 << 20) /* up to this it may grow; then what is gone is left out */
+#define LOOKUPS_UNKNOWN (UINT64_C(1) << 40)
+
+static void put_entry(const struct file *file, struct buf *out)
+{
+	buf_append(out, file->tool_name, strlen(file->tool_name) + 1);
+	buf_append(out, file->path, strlen(file->path) + 1);
+	buf_printf(out, "%" PRIx64 " %" PRIx64 " %" PRIx64 " %x", file->ino,
+		(uint64_t)file->seen.st_dev, (uint64_t)file->seen.st_ino,
+		(unsigned)file->seen.st_mode);
+	buf_putc(out, '\0');
+}
+
+static void append_journal(struct files *files, const struct file *file)
+{
+	if (files->journal_fd <= 0)
+		return;
+	auto_buf struct buf entry = BUF_INIT(JOURNAL_MAX);
+	put_entry(file, &entry);
+	int result = io_write_all(files->journal_fd, entry.data, entry.len);
+	if (result < 0)
+		log_msg(LOG_LEVEL_ERROR, "%s/%s will not survive the server while it is open: %s",
+			file->tool_name, file->path, strerror(-result));
+	files->journal_len += entry.len;
+}
+
+/* How often the kernel holds it is not known: it is never given up. */
+static void load_file(
+	struct files *files, const char *tool_name, const char *path, const char *numbers)
+{
+	char *at = NULL;
+	uint64_t ino = strtoull(numbers, &at, 16);
+	if (ino_class(ino) != INO_FILE || map_get(&files->by_ino, ino))
+		return;
+	struct file *file = xcalloc(1, sizeof(*file));
+	*file = (struct file){ .ino = ino,
+		.tool_name = xstrdup(tool_name),
+		.path = xstrdup(path),
+		.lookups = LOOKUPS_UNKNOWN };
+	file->seen.st_dev = strtoull(at, &at, 16);
+	file->seen.st_ino = strtoull(at, &at, 16);
+	file->seen.st_mode = (mode_t)strtoul(at, &at, 16);
+	map_put(&files->by_ino, ino, file);
+}
+
+/* The string at *at, which moves behind it; NULL where it has no end. */
+static const char *next_string(const struct buf *text, size_t *at)
+{
+	const char *string = text->data + *at;
+	size_t left = text->len - *at, len = left ? strnlen(string, left) : 0;
+	if (len == left)
+		return NULL;
+	*at += len + 1;
+	return string;
+}
+
+static void load_journal(struct files *files, int dir_fd)
+{
+	auto_close int fd = openat(dir_fd, JOURNAL_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	auto_buf struct buf text = BUF_INIT(JOURNAL_MAX);
+	if (fd < 0 || io_read_all(fd, &text) < 0)
+		return;
+	/* A server that was killed may have left half an entry at the end: it was not given. */
+	for (size_t at = 0;;) {
+		const char *tool_name = next_string(&text, &at);
+		const char *path = tool_name ? next_string(&text, &at) : NULL;
+		const char *numbers = path ? next_string(&text, &at) : NULL;
+		if (!numbers)
+			return;
+		load_file(files, tool_name, path, numbers);
+		files->journal_len = at;
+	}
+}
+
+static void open_journal(struct files *files)
+{
+	int fd = openat(files->dir_fd, JOURNAL_NAME,
+		O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0 || ftruncate(fd, (off_t)files->journal_len) < 0)
+		log_errno(LOG_LEVEL_ERROR, "open files will not survive the server");
+	files->journal_fd = fd < 0 ? 0 : fd;
+}
+
+void files_load(struct files *files, int dir_fd)
+{
+	files->dir_fd = dir_fd;
+	load_journal(files, dir_fd);
+	open_journal(files);
+}
+
+/* What nobody holds any more is left out. */
+static void shorten_journal(struct files *files)
+{
+	if (files->journal_fd <= 0 || files->journal_len < JOURNAL_SLACK ||
+		files->journal_len / 512 < files->by_ino.count)
+		return;
+	auto_buf struct buf text = BUF_INIT(JOURNAL_MAX);
+	size_t at = 0;
+	const struct map_slot *slot;
+	while ((slot = map_next(&files->by_ino, &at)))
+		put_entry(slot->value, &text);
+	if (text.failed ||
+		io_replace_file(files->dir_fd, JOURNAL_NAME, text.data, text.len, 0600) < 0)
+		return;
+	close(files->journal_fd);
+	files->journal_len = text.len;
+	open_journal(files);
 }
 
 const struct file *files_get(const struct files *files, uint64_t ino)
@@ -111,6 +230,8 @@ const struct file *files_note(
 		file->tool_name = xstrdup(tool->name);
 		file->path = xstrdup(path);
 		map_put(&files->by_ino, ino, file);
+		file->seen = *st;
+		append_journal(files, file);
 	}
 	file->seen = *st;
 	file->lookups++;
@@ -128,6 +249,7 @@ void files_forget(struct files *files, uint64_t ino, uint64_t count)
 	}
 	map_remove(&files->by_ino, ino);
 	free_file(file);
+	shorten_journal(files);
 }
 
 static bool is_shown(mode_t mode)

@@ -29,8 +29,17 @@ struct file {
 };
 
 struct files {
-	struct map by_ino; /* owned struct file */
+	struct map by_ino;  /* owned struct file */
+	int dir_fd;         /* borrowed: where the journal is */
+	int journal_fd;     /* owned; what the next server must know; 0: none */
+	size_t journal_len; /* bytes in it */
 };
+
+/*
+ * Reads what an earlier server noted in the private directory dir_fd (borrowed), and notes there from now on.
+ * Without a journal files are still served, but those that are open do not survive the server.
+ */
+void files_load(struct files *files, int dir_fd);
 
 void files_release(struct files *files);
 

@@ -11,9 +11,49 @@
 #include "fs/listing.h"
 #include "fs/server.h"
 
-void handles_init(struct handles *handles, uint64_t first_fh)
+void handles_init(struct handles *handles, struct state *state)
 {
-	*handles = (struct handles){ .by_fh = MAP_INIT, .next_fh = first_fh };
+	*handles = (struct handles){ .by_fh = MAP_INIT, .kept = MAP_INIT, .state = state };
+	handles->free_kept = xcalloc(STATE_HANDLES, sizeof(*handles->free_kept));
+	for (uint32_t i = STATE_HANDLES; i-- > 0;) {
+		struct state_handle *kept = &state->handles[i];
+		if (kept->fh)
+			map_put(&handles->kept, kept->fh, kept);
+		else
+			handles->free_kept[handles->free_count++] = i;
+	}
+}
+
+static void forget_kept(struct handles *handles, uint64_t fh)
+{
+	struct state_handle *kept = map_remove(&handles->kept, fh);
+	if (!kept)
+		return;
+	kept->fh = 0;
+	handles->free_kept[handles->free_count++] = (uint32_t)(kept - handles->state->handles);
+}
+
+void handles_forget_opened_by(struct handles *handles, uint64_t unique)
+{
+	for (size_t i = 0; i < STATE_HANDLES; i++) {
+		const struct state_handle *kept = &handles->state->handles[i];
+		if (kept->fh && kept->open_unique == unique)
+			handles_drop(handles, kept->fh);
+	}
+}
+
+struct state_handle *handles_keep(struct handles *handles, uint64_t ino, uint64_t unique)
+{
+	if (handles->free_count == 0)
+		return NULL;
+	struct state_handle *kept =
+		&handles->state->handles[handles->free_kept[--handles->free_count]];
+	memset(kept, 0, sizeof(*kept));
+	kept->ino = ino;
+	kept->open_unique = unique;
+	kept->fh = handles->state->next_fh;
+	map_put(&handles->kept, kept->fh, kept);
+	return kept;
 }
 
 static void free_handle(struct handle *handle)
@@ -35,11 +75,14 @@ void handles_release(struct handles *handles)
 	while ((slot = map_next(&handles->by_fh, &at)))
 		free_handle(slot->value);
 	map_release(&handles->by_fh);
+	map_release(&handles->kept);
+	free(handles->free_kept);
+	handles->free_kept = NULL;
 }
 
 uint64_t handles_add(struct handles *handles, struct handle *handle)
 {
-	uint64_t fh = handles->next_fh++;
+	uint64_t fh = handles->state->next_fh++;
 	map_put(&handles->by_fh, fh, handle);
 	return fh;
 }
@@ -52,10 +95,11 @@ struct handle *handles_get(const struct handles *handles, uint64_t fh)
 void handles_drop(struct handles *handles, uint64_t fh)
 {
 	struct handle *handle = map_remove(&handles->by_fh, fh);
-	if (!handle)
-		return;
-	handle_set_poll(handles, handle, NULL);
-	free_handle(handle);
+	if (handle) {
+		handle_set_poll(handles, handle, NULL);
+		free_handle(handle);
+	}
+	forget_kept(handles, fh);
 }
 
 struct handle *handle_new(enum handle_kind kind)
@@ -189,4 +233,64 @@ int handle_read(
 		break;
 	}
 	return -EISDIR;
+}
+
+/* ---- of an earlier server */
+
+static struct handle *revive_call(
+	struct server *server, struct state_handle *kept, uint64_t ino, int *error)
+{
+	struct node node;
+	*error = node_get(server, ino, &node);
+	if (*error < 0)
+		return NULL;
+	struct handle *handle = handle_new(HANDLE_CALL);
+	handle->callfile = callfile_revive(server, node.tool, kept);
+	return handle;
+}
+
+static struct handle *revive_dir(struct server *server, const struct node *node,
+	const struct fuse_ctx *ctx, struct fail *why)
+{
+	struct listing *listing = listing_new(server, node, ctx, why);
+	if (!listing)
+		return NULL;
+	struct handle *handle = handle_new(HANDLE_DIR);
+	handle->listing = listing;
+	return handle;
+}
+
+static struct handle *revive(
+	struct server *server, uint64_t ino, const struct fuse_ctx *ctx, int *error)
+{
+	struct node node;
+	struct fail why = FAIL_INIT;
+	struct handle *handle;
+	*error = node_get(server, ino, &node);
+	if (*error < 0)
+		return NULL;
+	if (node_is_dir(&node)) {
+		handle = revive_dir(server, &node, ctx, &why);
+	} else if (node.kind == NODE_ID_CANCEL) {
+		handle = handle_new(HANDLE_CANCEL);
+		handle->seq = node.call->seq;
+	} else {
+		handle = handle_open(server, &node, &why);
+	}
+	*error = why.code;
+	return handle;
+}
+
+struct handle *handle_revive(
+	struct server *server, uint64_t ino, uint64_t fh, const struct fuse_ctx *ctx, int *error)
+{
+	struct handles *handles = &server->handles;
+	struct state_handle *kept = map_get(&handles->kept, fh);
+	struct handle *handle =
+		kept ? revive_call(server, kept, ino, error) : revive(server, ino, ctx, error);
+	if (handle)
+		map_put(&handles->by_fh, fh, handle);
+	else if (*error == 0)
+		*error = -ESTALE;
+	return handle;
 }

@@ -11,8 +11,10 @@
 #include "core/base/fail.h"
 #include "core/base/map.h"
 #include "core/running/call.h"
+#include "fs/state.h"
 
 struct callfile;
+struct fuse_ctx;
 struct fuse_pollhandle;
 struct listing;
 struct node;
@@ -41,12 +43,15 @@ struct handle {
 
 struct handles {
 	struct map by_fh; /* owned struct handle */
-	uint64_t next_fh;
+	struct state
+		*state;  /* borrowed; knows the number to come, and of `call` all that is needed */
+	struct map kept; /* fh -> its struct state_handle, in use */
+	uint32_t *free_kept; /* owned; a stack of places in state->handles, and its count */
+	size_t free_count;
 	size_t polled; /* handles with a poll */
 };
 
-/* first_fh: greater than all that an earlier server gave. */
-void handles_init(struct handles *handles, uint64_t first_fh);
+void handles_init(struct handles *handles, struct state *state);
 void handles_release(struct handles *handles);
 
 /* Puts a handle in (it becomes theirs) and returns its number. */
@@ -54,6 +59,22 @@ uint64_t handles_add(struct handles *handles, struct handle *handle);
 
 /* The handle of a number, or NULL where this server does not know it. */
 struct handle *handles_get(const struct handles *handles, uint64_t fh);
+
+/*
+ * A place in the state for the `call` file with the number that handles_add() gives next, opened by
+ * the request `unique`. NULL where too many are open.
+ */
+struct state_handle *handles_keep(struct handles *handles, uint64_t ino, uint64_t unique);
+
+/* Where an open is repeated, nobody ever got the number that its first time gave. */
+void handles_forget_opened_by(struct handles *handles, uint64_t unique);
+
+/*
+ * The handle of a number that an earlier server has given, made anew from the node number. NULL and
+ * a negative errno in *error where that cannot be.
+ */
+struct handle *handle_revive(
+	struct server *server, uint64_t ino, uint64_t fh, const struct fuse_ctx *ctx, int *error);
 
 /* Takes it out and frees it. */
 void handles_drop(struct handles *handles, uint64_t fh);

@@ -74,7 +74,7 @@ static int lookup_in_call(
 	if (kind == NODE_KINDS)
 		return -ENOENT;
 	if (kind == NODE_ID_CALL)
-		server->call_serial++;
+		server->state->call_serial++;
 	node_set_of_call(server, node, kind, dir->call);
 	return 0;
 }
@@ -109,7 +109,7 @@ int lookup_name(struct server *server, const struct node *dir, const char *name,
 		return lookup_call(server, dir, name, ctx, node);
 	int result = lookup_plain(server, dir, name, node);
 	if (result == 0 && node->kind == NODE_CALL)
-		node->ino = ino_call(server->call_serial++, node->tool->id);
+		node->ino = ino_call(server->state->call_serial++, node->tool->id);
 	else if (result == 0 && node->type->caching == NODE_OF_CALL && dir->kind == NODE_TOOL)
 		find_nearest(server, ctx, node);
 	return result;

@@ -9,6 +9,7 @@
 
 #include "core/cmd/command.h"
 #include "fs/cmd_mount.h"
+#include "fs/cmd_serve.h"
 #include "fs/options.h"
 
 /*
@@ -40,7 +41,8 @@ int main(int argc, char **argv)
 		return cmd_mount_helper(argc, argv);
 	struct command mount = cmd_mount;
 	mount.options = options_table();
-	const struct command *const commands[] = { &mount, &cmd_umount, NULL };
+	const struct command *const commands[] = { &mount, &cmd_umount, &cmd_reload, &cmd_serve,
+		NULL };
 	char libraries[64];
 	snprintf(libraries, sizeof(libraries), ", libfuse %s", fuse_pkgversion());
 	const struct program program = { .commands = commands, .libraries = libraries };

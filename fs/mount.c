@@ -75,7 +75,7 @@ static int clear_stale(const char *path, struct fail *why)
 	return mount_detach(path, true, why);
 }
 
-static int check_mountpoint(const char *path, struct fail *why)
+int mount_prepare(const char *path, struct fail *why)
 {
 	struct stat st;
 	if (clear_stale(path, why) < 0)
@@ -186,8 +186,6 @@ static int mount_by_helper(const struct mount_options *options, struct fail *why
 
 int mount_attach(const struct mount_options *options, struct fail *why)
 {
-	if (check_mountpoint(options->mountpoint, why) < 0)
-		return why->code;
 	auto_close int fd = open_device(why);
 	if (fd < 0)
 		return fd;

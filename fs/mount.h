@@ -7,7 +7,10 @@
 #include "core/base/fail.h"
 #include "fs/options.h"
 
-/* Mounts; returns the FUSE descriptor, the caller's, or a negative errno and *why. */
+/* Whether something can be mounted at path; a dead mount of ours there is taken away. 0 or *why. */
+int mount_prepare(const char *path, struct fail *why);
+
+/* Mounts, after mount_prepare(); returns the FUSE descriptor, the caller's, or a negative errno and *why. */
 int mount_attach(const struct mount_options *options, struct fail *why);
 
 /* Unmounts path; lazy: also while it is in use, which ends when the last user lets go. 0 or *why. */

@@ -69,7 +69,7 @@ void node_set_of_call(const struct server *server, struct node *node, enum node_
 {
 	node_set(server, node, kind, call->tool);
 	node->call = call;
-	node->ino = kind == NODE_ID_CALL ? ino_id_call(server->call_serial, call->seq)
+	node->ino = kind == NODE_ID_CALL ? ino_id_call(server->state->call_serial, call->seq)
 					 : ino_doc(kind, call->seq);
 }
 

@@ -15,23 +15,33 @@
 #include "fs/listing.h"
 #include "fs/lookup.h"
 #include "fs/server.h"
+#include "fs/session.h"
 
 #define MAX_WRITE (1024 * 1024)
 #define EPOCH_MINOR 44 /* of the protocol that has FUSE_NOTIFY_INC_EPOCH */
 
 static struct server *server_of(fuse_req_t req)
 {
-	return fuse_req_userdata(req);
+	return session_arg(fuse_req_userdata(req));
 }
 
 static void on_init(void *userdata, struct fuse_conn_info *conn)
 {
-	struct server *server = userdata;
+	struct server *server = session_arg(userdata);
 	server->has_epoch = conn->proto_minor >= EPOCH_MINOR;
 	/* An aio writer could not be killed (call-semantics.md H12); the rest is 4.1. */
 	conn->want &= ~(unsigned)(FUSE_CAP_ASYNC_DIO | FUSE_CAP_WRITEBACK_CACHE);
 	conn->want |= conn->capable & (FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_AUTO_INVAL_DATA);
 	conn->max_write = MAX_WRITE;
+}
+
+/* Where an earlier server has given the number, the handle is made anew. */
+static struct handle *find_handle(
+	fuse_req_t req, fuse_ino_t ino, const struct fuse_file_info *fi, int *error)
+{
+	struct server *server = server_of(req);
+	struct handle *handle = handles_get(&server->handles, fi->fh);
+	return handle ? handle : handle_revive(server, ino, fi->fh, fuse_req_ctx(req), error);
 }
 
 /* ---- names and attributes */
@@ -108,7 +118,8 @@ static void on_setattr(
 		fuse_reply_err(req, -result);
 		return;
 	}
-	const struct handle *handle = fi ? handles_get(&server->handles, fi->fh) : NULL;
+	int error;
+	const struct handle *handle = fi ? find_handle(req, ino, fi, &error) : NULL;
 	if (handle && handle->callfile && to_set & FUSE_SET_ATTR_SIZE && attr->st_size == 0)
 		callfile_truncate(handle->callfile);
 	reply_attr(req, &node);
@@ -156,13 +167,20 @@ static int open_to_write(struct server *server, const struct node *node, const s
 {
 	if (!attr_may_call(server, ctx->uid))
 		return -EACCES;
-	struct handle *handle =
-		handle_new(node->kind == NODE_ID_CANCEL ? HANDLE_CANCEL : HANDLE_CALL);
-	if (node->kind == NODE_ID_CANCEL)
+	const bool is_cancel = node->kind == NODE_ID_CANCEL;
+	uint64_t unique = session_unique(server->session);
+	if (session_is_repeat(server->session))
+		handles_forget_opened_by(&server->handles, unique);
+	struct state_handle *kept =
+		is_cancel ? NULL : handles_keep(&server->handles, node->ino, unique);
+	if (!is_cancel && !kept)
+		return -ENFILE;
+	struct handle *handle = handle_new(is_cancel ? HANDLE_CANCEL : HANDLE_CALL);
+	if (is_cancel)
 		handle->seq = node->call->seq;
 	else
-		handle->callfile = callfile_new(server, node->tool,
-			node->call ? node->call->seq : 0, ctx, node->ino, fi->flags);
+		handle->callfile = callfile_new(
+			server, node->tool, node->call ? node->call->seq : 0, ctx, kept, fi->flags);
 	fi->fh = handles_add(&server->handles, handle);
 	return 0;
 }
@@ -204,19 +222,19 @@ static void on_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 }
 
 /* The handle, or NULL with the request answered. */
-static struct handle *handle_of(fuse_req_t req, const struct fuse_file_info *fi)
+static struct handle *handle_of(fuse_req_t req, fuse_ino_t ino, const struct fuse_file_info *fi)
 {
-	struct handle *handle = handles_get(&server_of(req)->handles, fi->fh);
+	int error = 0;
+	struct handle *handle = find_handle(req, ino, fi, &error);
 	if (!handle)
-		fuse_reply_err(req, ESTALE);
+		fuse_reply_err(req, -error);
 	return handle;
 }
 
 static void on_read(
 	fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
 {
-	(void)ino;
-	struct handle *handle = handle_of(req, fi);
+	struct handle *handle = handle_of(req, ino, fi);
 	if (!handle)
 		return;
 	if (handle->callfile) {
@@ -234,8 +252,7 @@ static void on_read(
 static void on_write(fuse_req_t req, fuse_ino_t ino, const char *bytes, size_t size, off_t offset,
 	struct fuse_file_info *fi)
 {
-	(void)ino;
-	const struct handle *handle = handle_of(req, fi);
+	const struct handle *handle = handle_of(req, ino, fi);
 	if (!handle)
 		return;
 	if (handle->callfile) {
@@ -250,8 +267,8 @@ static void on_write(fuse_req_t req, fuse_ino_t ino, const char *bytes, size_t s
 
 static void on_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	(void)ino;
-	const struct handle *handle = handles_get(&server_of(req)->handles, fi->fh);
+	int error;
+	const struct handle *handle = find_handle(req, ino, fi, &error);
 	if (handle && handle->callfile)
 		callfile_flush(handle->callfile, req);
 	else
@@ -260,8 +277,12 @@ static void on_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
 static void on_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	(void)ino;
-	handles_drop(&server_of(req)->handles, fi->fh);
+	struct handles *handles = &server_of(req)->handles;
+	int error;
+	/* Of a `call` that an earlier server had: leaving it may cancel what runs. */
+	if (map_get(&handles->kept, fi->fh))
+		find_handle(req, ino, fi, &error);
+	handles_drop(handles, fi->fh);
 	fuse_reply_err(req, 0);
 }
 
@@ -288,9 +309,9 @@ static void on_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset,
 static void on_poll(
 	fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct fuse_pollhandle *poll)
 {
-	(void)ino;
 	struct server *server = server_of(req);
-	struct handle *handle = handles_get(&server->handles, fi->fh);
+	int error;
+	struct handle *handle = find_handle(req, ino, fi, &error);
 	if (handle && handle->callfile) {
 		callfile_poll(handle->callfile, req, fi, poll);
 		return;
@@ -355,7 +376,7 @@ static size_t add_entry_plus(fuse_req_t req, const struct node *dir, char *at, s
 static void reply_listing(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 	const struct fuse_file_info *fi, bool plus)
 {
-	const struct handle *handle = handle_of(req, fi);
+	const struct handle *handle = handle_of(req, ino, fi);
 	if (!handle)
 		return;
 	struct node dir;
@@ -411,6 +432,14 @@ static void on_create(
 	on_mknod(req, parent, name, mode, 0);
 }
 
+/* An earlier server did it, and died before it could say so. */
+static uint64_t reserved_before(struct server *server, const struct node *dir,
+	const struct caller *caller, const char *name)
+{
+	const struct call *call = calls_find(server->calls, dir->tool, caller, name);
+	return call && call->state == CALL_RESERVED ? call->seq : 0;
+}
+
 /* In calls/ it reserves an id. */
 static void on_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 {
@@ -431,6 +460,8 @@ static void on_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t
 	}
 	caller_load(&caller, ctx->uid, ctx->gid, ctx->pid);
 	uint64_t seq = calls_reserve(server->calls, dir.tool, &caller, name, &why);
+	if (seq == 0 && why.code == -EEXIST && session_is_repeat(server->session))
+		seq = reserved_before(server, &dir, &caller, name);
 	if (seq == 0) {
 		fuse_reply_err(req, -why.code);
 		return;
@@ -452,6 +483,8 @@ static void on_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 		result = lookup_name(server, &dir, name, fuse_req_ctx(req), &node);
 	if (result == 0)
 		calls_forget(server->calls, node.call->seq);
+	else if (result == -ENOENT && session_is_repeat(server->session))
+		result = 0; /* an earlier server did it, and died before it could say so */
 	fuse_reply_err(req, -result);
 }
 

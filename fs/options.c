@@ -8,10 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <unistd.h>
 
 #include "core/base/auto.h"
+#include "core/base/io.h"
 #include "core/base/xalloc.h"
 #include "core/cmd/command.h"
 #include "core/running/calls.h"
@@ -21,6 +23,8 @@
 
 #define REQUEST_MAX_DEFAULT ((size_t)64 * 1024 * 1024)
 #define TIMEOUT_MAX_S (UINT_MAX / 1000)
+#define WATCHDOG_DEFAULT_MS 10000
+#define SAVED_MAX ((size_t)64 << 20)
 
 struct option_row;
 typedef int set_option(struct mount_options *options, const struct option_row *row,
@@ -98,6 +102,16 @@ static unsigned long long get_number(
 		break;
 	}
 	return *(const uint64_t *)field / row->scale;
+}
+
+static int set_replay(struct mount_options *options, const struct option_row *row,
+	const char *value, struct fail *why)
+{
+	(void)row;
+	(void)value;
+	(void)why;
+	options->replays = true;
+	return 0;
 }
 
 static int set_number(struct mount_options *options, const struct option_row *row,
@@ -212,6 +226,11 @@ static const struct option_row rows[] = {
 		NUMBER(NUMBER_UNSIGNED, 1, 1 << 20, 1, executor.queue_per_uid) },
 	{ "keep", 0, "NUMBER", "finished calls kept of each caller and tool",
 		NUMBER(NUMBER_UNSIGNED, 1, 100000, 1, keep) },
+	{ "watchdog", 0, "SECONDS", "after which a server that hangs is replaced; 0: never",
+		NUMBER(NUMBER_UNSIGNED, 0, TIMEOUT_MAX_S, 1000, watchdog_ms) },
+	{ "replay", 0, NULL,
+		"do not ask the kernel to repeat requests (before Linux 6.9 it cannot)",
+		OTHER(set_replay) },
 	{ "lib-dir", 0, "DIR", "where the host scripts are", OTHER(set_lib_dir) },
 	{ "ready-fd", 0, "FD", "gets the line READY once the tree can be used",
 		NUMBER(NUMBER_UNSIGNED, 3, INT_MAX, 1, ready_fd) },
@@ -315,6 +334,7 @@ static void set_defaults(struct mount_options *options)
 		.mount_flags = MS_NOSUID | MS_NODEV,
 		.request_max = REQUEST_MAX_DEFAULT,
 		.keep = CALLS_KEEP_DEFAULT,
+		.watchdog_ms = WATCHDOG_DEFAULT_MS,
 		.log_level = LOG_LEVEL_INFO };
 	const char *tools = getenv("PI_TOOLS_DIRS");
 	options->tools = xstrdup(tools ? tools : "");
@@ -473,4 +493,88 @@ int options_render(const struct mount_options *options, struct buf *out)
 		buf_printf(out, "env=%.*s\n", (int)strcspn(item, "="), item);
 	}
 	return out->failed;
+}
+
+/* ---- for the servers: words of NAME=VALUE, each with a NUL behind it */
+
+static const char *const level_names[] = { "error", "warning", "info", "debug" };
+
+static void put_word(struct buf *out, const char *name, const char *value)
+{
+	if (!value)
+		return;
+	buf_printf(out, "%s=%s", name, value);
+	buf_putc(out, '\0');
+}
+
+static void put_options(const struct mount_options *options, struct buf *out)
+{
+	put_word(out, "mountpoint", options->mountpoint);
+	put_word(out, "integrations", options->integrations);
+	put_word(out, "tools", options->tools);
+	put_word(out, "at", options->shown_at);
+	put_word(out, "lib-dir", options->lib_dir);
+	put_word(out, "log-level", level_names[options->log_level]);
+	put_word(out, "foreground", options->foreground ? "" : NULL);
+	put_word(out, "replay", options->replays ? "" : NULL);
+	put_word(out, "allow_other", options->allow_other ? "" : NULL);
+	for (size_t i = 0; i < ROWS; i++) {
+		char number[24];
+		if (!is_limit(&rows[i]))
+			continue;
+		snprintf(number, sizeof(number), "%llu", get_number(options, &rows[i]));
+		put_word(out, rows[i].name, number);
+	}
+	for (size_t i = 0; i < options->asked.count; i++)
+		put_word(out, "env", options->asked.items[i]);
+}
+
+int options_save(const struct mount_options *options, struct fail *why)
+{
+	auto_buf struct buf words = BUF_INIT(SAVED_MAX);
+	put_options(options, &words);
+	if (words.failed)
+		return fail_set(why, words.failed, "the options are too long");
+	auto_close int fd = memfd_create("pegfs-options", MFD_CLOEXEC);
+	int result = fd < 0 ? -errno : io_write_all(fd, words.data, words.len);
+	if (result < 0)
+		return fail_set(why, result, "cannot keep the options: %s", strerror(-result));
+	return take_fd(&fd);
+}
+
+static int load_word(struct mount_options *options, char *word, struct fail *why)
+{
+	char *value = strchr(word, '=');
+	if (!value)
+		return fail_set(why, -EINVAL, "a kept option has no value");
+	*value++ = '\0';
+	if (strcmp(word, "mountpoint") == 0)
+		replace(&options->mountpoint, value);
+	else if (strcmp(word, "integrations") == 0)
+		replace(&options->integrations, value);
+	else if (strcmp(word, "allow_other") == 0)
+		options->allow_other = true;
+	for (size_t i = 0; i < ROWS; i++)
+		if (strcmp(rows[i].name, word) == 0 && rows[i].set != set_integrations)
+			return rows[i].set(options, &rows[i], value, why);
+	return 0; /* or one that an older version had */
+}
+
+int options_load(struct mount_options *options, int fd, struct fail *why)
+{
+	set_defaults(options);
+	options->allow_other = false;
+	auto_buf struct buf words = BUF_INIT(SAVED_MAX);
+	/* The offset is shared with the servers before. */
+	int result = lseek(fd, 0, SEEK_SET) < 0 ? -errno : io_read_all(fd, &words);
+	if (result < 0)
+		return fail_set(why, result, "cannot read the kept options: %s", strerror(-result));
+	for (size_t at = 0; at < words.len; at += strlen(words.data + at) + 1) {
+		auto_free char *word = xstrdup(words.data + at);
+		if (load_word(options, word, why) < 0)
+			return why->code;
+	}
+	if (!options->mountpoint)
+		return fail_set(why, -EINVAL, "the kept options name no mount point");
+	return 0;
 }

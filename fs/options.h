@@ -27,6 +27,8 @@ struct mount_options {
 	unsigned keep;                   /* finished calls of each caller and tool */
 	size_t request_max;              /* bytes of one request */
 	struct executor_config executor; /* limits; its strings and env are not set here */
+	unsigned watchdog_ms; /* longest time of the server for one request; 0: for ever */
+	bool replays;         /* the server repeats requests, also where the kernel could */
 	enum log_level log_level;
 	struct environment asked; /* --env and --env-file, in their order */
 };
@@ -49,6 +51,15 @@ const struct command_option *options_table(void);
  */
 int options_load_environment(
 	const struct mount_options *options, struct environment *environment, struct fail *why);
+
+/*
+ * Puts the options into a memory file, for the servers that follow one another. Its descriptor, the
+ * caller's, or *why. The tools' environment is not looked up again in there, but in the process's.
+ */
+int options_save(const struct mount_options *options, struct fail *why);
+
+/* Reads what options_save() wrote. To be released in every case. 0 or *why. */
+int options_load(struct mount_options *options, int fd, struct fail *why);
 
 /* Appends the options in force, one NAME=VALUE a line, without the tools' environment's values. */
 int options_render(const struct mount_options *options, struct buf *out);

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -13,23 +14,34 @@
 #include "core/base/io.h"
 #include "core/base/log.h"
 #include "core/running/statedir.h"
-#include "fs/mount.h"
 #include "fs/ops.h"
 #include "fs/options.h"
 #include "fs/session.h"
 
+#define PREPARE_DELAY_MS 2000
+
 static void on_session_end(void *arg)
 {
 	struct server *server = arg;
-	server->is_disconnected = true;
-	loop_stop(server->loop, 0);
+	loop_stop(server->loop, SUPERVISOR_EXIT_UNMOUNTED);
 }
 
+/* SIGTERM alone means that another server is to take over. The end of all is told by the supervisor,
+   which hears the signals of a terminal as well. */
 static void on_signal(void *arg, int signal)
 {
 	struct server *server = arg;
-	log_msg(LOG_LEVEL_INFO, "ended by signal %d (%s)", signal, strsignal(signal));
-	loop_stop(server->loop, 0);
+	if (signal == SIGTERM)
+		loop_stop(server->loop, SUPERVISOR_EXIT_HANDED_OVER);
+}
+
+static void on_link(void *arg, uint32_t events)
+{
+	struct server *server = arg;
+	(void)events;
+	link_hear(&server->link);
+	if (server->link.is_to_end)
+		loop_stop(server->loop, SUPERVISOR_EXIT_UNMOUNTED);
 }
 
 static int watch_signals(struct server *server, struct fail *why)
@@ -122,6 +134,7 @@ static int make_running(struct server *server, const struct statedir *state, str
 	config.state_dir = state->path;
 	config.env = (const char *const *)environment.items;
 	config.timeout_ms = cap_timeout(config.timeout_ms);
+	config.keeper = &server->link.keeper;
 	server->executor = executor_new(server->loop, &config, why);
 	if (!server->executor)
 		return why->code;
@@ -152,16 +165,40 @@ static void prepare_tool(void *arg, struct tool *tool)
 	executor_prepare(server->executor, tool);
 }
 
+static void prepare_tools(void *arg)
+{
+	struct server *server = arg;
+	snapshot_each_new(server->prepared, server->snapshot, prepare_tool, server);
+	snapshot_unref(server->prepared);
+	server->prepared = snapshot_ref(server->snapshot);
+}
+
+/* The tree is as old as its content, whichever server shows it. */
+static void note_tree(struct server *server)
+{
+	struct state *state = server->state;
+	if (state->tree_digest == server->tree_digest && state->tree_s != 0) {
+		server->changed.tv_sec = (time_t)state->tree_s;
+		server->changed.tv_nsec = (long)state->tree_ns;
+		return;
+	}
+	state->tree_s = server->changed.tv_sec;
+	state->tree_ns = server->changed.tv_nsec;
+	state->tree_digest = server->tree_digest;
+}
+
 /* From here on the tree shows the registry's current snapshot. */
 static void adopt_snapshot(struct server *server)
 {
-	struct snapshot *before = server->snapshot;
+	snapshot_unref(server->snapshot);
 	server->snapshot = snapshot_ref(registry_current(server->registry));
-	snapshot_each_new(before, server->snapshot, prepare_tool, server);
-	snapshot_unref(before);
 	server->tree_digest = digest_of(server->snapshot);
 	clock_gettime(CLOCK_REALTIME, &server->changed);
 	views_reset(&server->views);
+	/* Another server has prepared most of them; one that has just taken over has better to do. */
+	loop_arm_timer(server->loop, &server->prepare_timer,
+		server->session || !server->state->init_replied ? 0 : PREPARE_DELAY_MS,
+		prepare_tools, server);
 	if (server->session && server->has_epoch && session_drop_names(server->session) < 0)
 		log_errno(LOG_LEVEL_WARNING, "the kernel keeps cached names");
 }
@@ -169,12 +206,22 @@ static void adopt_snapshot(struct server *server)
 static void on_snapshot(void *arg)
 {
 	adopt_snapshot(arg);
+	note_tree(arg);
 }
 
 static void drop_attributes(struct server *server, uint64_t ino)
 {
 	/* A negative offset: attributes alone, which waits for nothing. Data follow their mtime. */
 	fuse_lowlevel_notify_inval_inode(session_fuse(server->session), ino, -1, 0);
+}
+
+/* Nobody has watched tools' files since the server before has died. */
+static void drop_all_attributes(struct server *server)
+{
+	size_t at = 0;
+	const struct file *file;
+	while ((file = files_next(&server->files, &at)))
+		drop_attributes(server, file->ino);
 }
 
 static bool is_at_or_below(const char *path, const char *dir)
@@ -201,18 +248,31 @@ static void on_file(void *arg, const struct tool *tool, const char *path)
 
 static const struct watch_events watch_events = { .on_snapshot = on_snapshot, .on_file = on_file };
 
-static void make_tools(struct server *server, int covered_fd)
+static void make_tools(struct server *server)
 {
 	server->registry = registry_new(server->options->tools);
-	registry_set_covered(server->registry, server->options->mountpoint, covered_fd);
+	registry_set_covered(server->registry, server->options->mountpoint, SUPERVISOR_COVERED_FD);
 	registry_scan(server->registry);
 	adopt_snapshot(server);
 	server->watch = watch_new(server->loop, server->registry, NULL, &watch_events, server);
 }
 
+/* Lets go of the terminal; errors have gone to it until here. */
+static void leave_terminal(void)
+{
+	auto_close int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null_fd < 0)
+		return;
+	dup2(null_fd, STDIN_FILENO);
+	dup2(null_fd, STDOUT_FILENO);
+	dup2(null_fd, STDERR_FILENO);
+}
+
 /* In the reverse order of what refers to what. */
 static void release(struct server *server)
 {
+	loop_remove_fd(&server->link_entry);
+	loop_cancel_timer(&server->prepare_timer);
 	handles_release(&server->handles);
 	map_release(&server->readable);
 	session_free(server->session);
@@ -220,29 +280,82 @@ static void release(struct server *server)
 	calls_free(server->calls);
 	views_reset(&server->views);
 	files_release(&server->files);
+	snapshot_unref(server->prepared);
 	snapshot_unref(server->snapshot);
 	watch_free(server->watch);
 	registry_free(server->registry);
 	loop_free(server->loop);
 }
 
-static int serve(struct server *server, int fuse_fd, int covered_fd, const struct statedir *state,
-	void (*on_ready)(void *), void *arg, struct fail *why)
+static struct tool *find_tool(void *arg, const char *name)
 {
-	if (watch_signals(server, why) < 0 || make_running(server, state, why) < 0) {
-		close(fuse_fd);
+	const struct server *server = arg;
+	return snapshot_find(server->snapshot, name);
+}
+
+/* All that can be done while an earlier server still serves: nothing that is shared is written. */
+static int prepare(struct server *server, const struct statedir *state, struct fail *why)
+{
+	if (watch_signals(server, why) < 0 || make_running(server, state, why) < 0)
 		return why->code;
-	}
-	make_tools(server, covered_fd);
-	server->session =
-		session_new(server->loop, fuse_fd, &server_ops, server, on_session_end, why);
-	if (!server->session)
+	make_tools(server);
+	const struct session_setup setup = { .loop = server->loop,
+		.fuse_fd = SUPERVISOR_FUSE_FD,
+		.state = server->state,
+		.replays = server->options->replays,
+		.ops = &server_ops,
+		.arg = server,
+		.on_end = on_session_end };
+	server->session = session_new(&setup, why);
+	return why->code;
+}
+
+/* From here on this is the server. */
+static int take_over(struct server *server, const struct statedir *state, struct fail *why)
+{
+	struct state_counters *counters = &server->state->counters;
+	struct calls_stats calls;
+	note_tree(server);
+	handles_init(&server->handles, server->state);
+	files_load(&server->files, state->fd);
+	calls_recover(server->calls, find_tool, server);
+	calls_get_stats(server->calls, &calls);
+	counters->unknown += calls.unknown;
+	counters->resumed += calls.resumed;
+	server->link_entry =
+		loop_add_fd(server->loop, server->link.fd, EPOLLIN, on_link, server, why);
+	if (!server->link_entry || session_serve(server->session, why) < 0)
 		return why->code;
-	log_msg(LOG_LEVEL_INFO, "%zu tools at %s", server->snapshot->count,
-		server->options->mountpoint);
-	on_ready(arg);
+	drop_all_attributes(server);
+	log_msg(LOG_LEVEL_INFO, "server %d: %zu tools at %s", (int)getpid(),
+		server->snapshot->count, server->options->mountpoint);
+	return link_say(&server->link, SUPERVISOR_READY, 0);
+}
+
+static void note_first_numbers(struct state *state)
+{
+	if (state->next_fh == 0)
+		state->next_fh = state->call_serial = 1;
+}
+
+/* Returns the exit status. */
+static int serve(struct server *server, const struct statedir *state, struct fail *why)
+{
+	if (prepare(server, state, why) < 0)
+		return why->code == -EPROTO ? SUPERVISOR_EXIT_REFUSED : 1;
+	link_say(&server->link, SUPERVISOR_PREPARED, 0);
+	if (!link_wait_go(&server->link))
+		return SUPERVISOR_EXIT_UNMOUNTED;
+	note_first_numbers(server->state);
+	if (take_over(server, state, why) < 0)
+		return 1;
+	if (!server->options->foreground)
+		leave_terminal();
 	int result = loop_run(server->loop);
-	return result < 0 ? fail_set(why, result, "waiting for events: %s", strerror(-result)) : 0;
+	if (result >= 0)
+		return result;
+	fail_set(why, result, "waiting for events: %s", strerror(-result));
+	return 1;
 }
 
 /*
@@ -258,40 +371,22 @@ static void forbid_dumps(void)
 #endif
 }
 
-/*
- * Whether this server leaves a mount that nobody else will take away: it was ended by a signal, or
- * its connection was aborted. After an unmount there is none; but there may be the mount of another
- * server already, which answers: looking at it is safe, for a dead one answers ENOTCONN at once.
- */
-static bool leaves_mount(const struct server *server)
+int server_run(const struct mount_options *options, struct state *shared, struct fail *why)
 {
-	const char *path = server->options->mountpoint;
-	struct stat st;
-	if (!mount_is_ours(path))
-		return false;
-	return !server->is_disconnected || (stat(path, &st) < 0 && errno == ENOTCONN);
-}
-
-int server_run(const struct mount_options *options, int fuse_fd, int covered_fd,
-	void (*on_ready)(void *arg), void *arg, struct fail *why)
-{
-	struct server server = { .options = options, .uid = geteuid() };
+	struct server server = { .options = options, .state = shared, .uid = geteuid() };
 	struct statedir state = STATEDIR_INIT;
+	int status = 1;
 	clock_gettime(CLOCK_REALTIME, &server.started);
-	/* Numbers that the kernel keeps must not come again: they start from the clock. */
-	server.call_serial = (uint64_t)server.started.tv_sec << 4;
-	handles_init(&server.handles, (uint64_t)server.started.tv_sec << 32 | 1);
+	link_init(&server.link, SUPERVISOR_CONTROL_FD, shared);
 	raise_file_limit();
 	forbid_dumps();
 	server.loop = loop_new(why);
-	if (!server.loop || statedir_make(&state, options->mountpoint, why) < 0)
-		close(fuse_fd);
-	else
-		serve(&server, fuse_fd, covered_fd, &state, on_ready, arg, why);
+	if (server.loop && statedir_open(&state, options->mountpoint, why) == 0)
+		status = serve(&server, &state, why);
+	/* The next server goes on with the hosts, calls and handles: nothing of them is ended here. */
+	if (status == SUPERVISOR_EXIT_HANDED_OVER)
+		_exit(status);
 	release(&server);
-	struct fail ignored = FAIL_INIT;
-	if (leaves_mount(&server))
-		mount_detach(options->mountpoint, true, &ignored);
-	statedir_remove(&state);
-	return why->code;
+	statedir_release(&state);
+	return status;
 }

@@ -13,6 +13,7 @@
 #include "core/tools/watch.h"
 #include "fs/file.h"
 #include "fs/handle.h"
+#include "fs/link.h"
 #include "fs/node.h"
 #include "fs/view.h"
 
@@ -25,6 +26,7 @@ struct server {
 	struct registry *registry;
 	struct watch *watch;
 	struct snapshot *snapshot; /* a reference: what the tree shows now */
+	struct snapshot *prepared; /* a reference: whose tools have been prepared; NULL: none */
 	struct executor *executor;
 	struct calls *calls;
 	struct session *session;
@@ -34,14 +36,16 @@ struct server {
 	struct map
 		readable; /* node number -> struct callfile, of those that can be read; borrowed */
 	struct stat integrations; /* as that file was when it was read */
-	uint64_t call_serial;     /* of the next look-up of `call` */
-	uint32_t tree_digest;     /* of all tools and faults: what the root's texts are made from */
-	bool has_epoch;           /* the kernel can drop all cached names at once (Linux 6.16) */
-	bool is_disconnected;     /* the kernel has ended the session */
-	struct timespec started;  /* CLOCK_REALTIME */
-	struct timespec changed;  /* CLOCK_REALTIME; when the set of tools changed last */
-	int state_fd;             /* the private directory */
-	uid_t uid;                /* of the daemon; another may only call where that is root */
+	struct state *state;      /* borrowed: what survives this process */
+	struct link link;         /* to the supervisor */
+	struct loop_fd *link_entry;
+	struct loop_timer prepare_timer; /* when tools are made ready for their first call */
+	uint32_t tree_digest;    /* of all tools and faults: what the root's texts are made from */
+	bool has_epoch;          /* the kernel can drop all cached names at once (Linux 6.16) */
+	struct timespec started; /* CLOCK_REALTIME */
+	struct timespec changed; /* CLOCK_REALTIME; when the set of tools changed last */
+	int state_fd;            /* the private directory */
+	uid_t uid;               /* of the daemon; another may only call where that is root */
 };
 
 /*
@@ -51,11 +55,10 @@ struct server {
 void server_refresh_environment(struct server *server);
 
 /*
- * Serves an existing mount on fuse_fd (becomes the server's) until it is unmounted or a signal ends
- * it. covered_fd is the directory that lies below the mount; borrowed. on_ready(arg) is called once,
- * when the tree can be used. 0 or *why.
+ * Serves the mount that the supervisor (supervisor.h) has handed over, from the first request or
+ * from where an earlier server was, until the mount has ended or another server is to take over. The
+ * exit status: one of enum supervisor_exit, or another number where *why says what went wrong.
  */
-int server_run(const struct mount_options *options, int fuse_fd, int covered_fd,
-	void (*on_ready)(void *arg), void *arg, struct fail *why);
+int server_run(const struct mount_options *options, struct state *state, struct fail *why);
 
 #endif

@@ -47,9 +47,27 @@ static void render_hosts(const struct server *server, struct buf *out)
 	counter(out, "hosts_crashed_total", "Hosts that died in a call.", stats.hosts_crashed);
 }
 
+static void render_survival(const struct state_counters *counters, struct buf *out)
+{
+	counter(out, "restarts_total", "Servers started because one had died.", counters->restarts);
+	counter(out, "reloads_total", "Servers started by pegfs reload.", counters->reloads);
+	counter(out, "hangs_total", "Servers killed by the watchdog.", counters->hangs);
+	counter(out, "resends_total", "Requests served again by another server.",
+		counters->resends);
+	counter(out, "quarantined_total", "Requests answered with EIO since servers died of them.",
+		counters->quarantined);
+	counter(out, "calls_resumed_total", "Calls that went on while the server was replaced.",
+		counters->resumed);
+	counter(out, "calls_unknown_total", "Calls whose outcome cannot be known.",
+		counters->unknown);
+}
+
 int stats_render(const struct server *server, struct buf *out)
 {
 	gauge(out, "server_pid", "Process id of the server.", (uint64_t)getpid());
+	gauge(out, "supervisor_pid", "Process id of the process that keeps the mount.",
+		(uint64_t)server->state->supervisor_pid);
+	render_survival(&server->state->counters, out);
 	gauge(out, "start_time_seconds", "When the server started, in seconds since 1970.",
 		(uint64_t)server->started.tv_sec);
 	gauge(out, "tools", "Tools in the tree.", server->snapshot->count);

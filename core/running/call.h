@@ -45,7 +45,8 @@ struct call {
 	uint64_t pid_ns;
 	struct chain chain; /* of the writer */
 	enum call_state state;
-	char reason[CALL_REASON_MAX];               /* of an end that is not CALL_DONE; "" else */
+	bool not_run;                 /* of CALL_FAILED: it is certain that nothing has begun */
+	char reason[CALL_REASON_MAX]; /* of an end that is not CALL_DONE; "" else */
 	int64_t created_ms, started_ms, changed_ms; /* CLOCK_REALTIME; 0: not yet */
 	size_t part_len[CALL_PARTS];                /* bytes that can be read now */
 };

@@ -1,6 +1,8 @@
 #include "core/running/calls.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,13 +115,19 @@ static uint64_t next_seq(struct calls *calls)
 	return calls->last_seq;
 }
 
-static struct entry *make_entry(
-	struct calls *calls, struct tool *tool, const struct caller *caller, enum call_state state)
+static struct entry *new_entry(struct calls *calls)
 {
 	struct entry *entry = xcalloc(1, sizeof(*entry));
 	entry->calls = calls;
 	for (int part = 0; part < CALL_PARTS; part++)
 		entry->growing[part] = -1;
+	return entry;
+}
+
+static struct entry *make_entry(
+	struct calls *calls, struct tool *tool, const struct caller *caller, enum call_state state)
+{
+	struct entry *entry = new_entry(calls);
 	struct call *call = &entry->call;
 	call->seq = next_seq(calls);
 	call->tool = tool_ref(tool);
@@ -296,6 +304,10 @@ static void on_job_start(void *arg, pid_t host_pid)
 	(void)host_pid;
 	entry->call.state = CALL_RUNNING;
 	entry->call.started_ms = entry->call.changed_ms = now_ms();
+	int result = record_mark(entry->calls->config.dir_fd, &entry->call);
+	if (result < 0)
+		log_msg(LOG_LEVEL_WARNING, "that call %s runs is not in its record: %s",
+			entry->call.id, strerror(-result));
 	tell_change(entry);
 }
 
@@ -416,15 +428,17 @@ int calls_start(struct calls *calls, const struct call_order *order, call_on_end
 			.params = params,
 			.who = &order->caller->who,
 			.timeout_ms = calls->config.timeout_ms,
+			.tag = entry->call.seq,
 			.nested = is_nested(calls, order->caller),
 		};
+		/* Before it can begin: what has no record has not run. */
+		save_request(entry);
 		entry->job = executor_submit(calls->executor, &request, &job_events, entry, why);
 	}
 	if (why->code) {
 		refuse(entry, why);
 		return why->code;
 	}
-	save_request(entry);
 	entry->on_end = on_end;
 	entry->on_end_arg = arg;
 	tell_change(entry);
@@ -441,6 +455,15 @@ uint64_t calls_refuse(struct calls *calls, struct tool *tool, const struct calle
 	return seq;
 }
 
+void calls_watch(struct calls *calls, uint64_t seq, call_on_end *on_end, void *arg)
+{
+	struct entry *entry = find_entry(calls, seq);
+	if (!entry || call_state_is_final(entry->call.state))
+		return;
+	entry->on_end = on_end;
+	entry->on_end_arg = arg;
+}
+
 void calls_cancel(struct calls *calls, uint64_t seq)
 {
 	struct entry *entry = find_entry(calls, seq);
@@ -453,6 +476,169 @@ void calls_unwatch(struct calls *calls, uint64_t seq)
 	struct entry *entry = find_entry(calls, seq);
 	if (entry)
 		entry->on_end = NULL;
+}
+
+/* ---- what an earlier process has left */
+
+struct recovery {
+	struct calls *calls;
+	struct tool *(*find_tool)(void *arg, const char *name);
+	void *arg;
+};
+
+/* The redacted request, which the record of the end holds as well. */
+static void reload_request(struct entry *entry)
+{
+	struct fail why = FAIL_INIT;
+	size_t len = entry->call.part_len[CALL_PART_REQUEST];
+	auto_buf struct buf text = BUF_INIT(len);
+	int result = record_read(
+		entry->calls->config.dir_fd, &entry->call, CALL_PART_REQUEST, 0, len, &text, &why);
+	if (result < 0 || len == 0)
+		return;
+	entry->request = xcalloc(len + 1, 1);
+	memcpy(entry->request, text.data, len);
+}
+
+static void recover_record(const struct recovery *recovery, const char *name)
+{
+	struct calls *calls = recovery->calls;
+	struct entry *entry = new_entry(calls);
+	struct call *call = &entry->call;
+	char tool_name[256];
+	int result = record_load(calls->config.dir_fd, name, call, tool_name);
+	struct tool *tool = result == 0 ? recovery->find_tool(recovery->arg, tool_name) : NULL;
+	if (!tool || map_get(&calls->by_seq, call->seq)) {
+		if (call->seq && !map_get(&calls->by_seq, call->seq))
+			record_remove(calls->config.dir_fd, call->seq);
+		free_entry(entry);
+		return;
+	}
+	call->tool = tool_ref(tool);
+	if (call->seq > calls->last_seq)
+		calls->last_seq = call->seq;
+	map_put(&calls->by_seq, call->seq, entry);
+	shelf_insert(shelves_make(&calls->shelves, tool->name, call->uid), entry);
+	char own_id[CALL_ID_MAX + 1];
+	snprintf(own_id, sizeof(own_id), "%" PRIx64, call->seq);
+	entry->named = strcmp(own_id, call->id) != 0;
+	entry->shelf->reserved_count += call->state == CALL_RESERVED;
+	if (call_state_is_final(call->state)) {
+		entry->shelf->finished_count++;
+		entry->shelf->bytes += entry_bytes(entry);
+		calls->bytes += entry_bytes(entry);
+	}
+	if (!call_state_is_final(call->state))
+		reload_request(entry);
+}
+
+static bool is_record_name(const char *name)
+{
+	return name[0] && name[strspn(name, "0123456789abcdef")] == '\0';
+}
+
+static void recover_records(const struct recovery *recovery)
+{
+	auto_close int fd =
+		openat(recovery->calls->config.dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	auto_closedir DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+	if (!stream) {
+		log_errno(LOG_LEVEL_ERROR, "cannot look for what calls have left");
+		return;
+	}
+	take_fd(&fd); /* the stream's */
+	const struct dirent *item;
+	while ((item = readdir(stream)))
+		if (is_record_name(item->d_name))
+			recover_record(recovery, item->d_name);
+}
+
+static struct tool *find_tool(void *arg, const char *name)
+{
+	const struct recovery *recovery = arg;
+	return recovery->find_tool(recovery->arg, name);
+}
+
+static bool find_job(void *arg, uint64_t tag, const struct job_events **events, void **job_arg)
+{
+	const struct recovery *recovery = arg;
+	struct entry *entry = find_entry(recovery->calls, tag);
+	if (!entry || call_state_is_final(entry->call.state) || entry->job)
+		return false;
+	*events = &job_events;
+	*job_arg = entry;
+	return true;
+}
+
+static void on_recovered_job(void *job_arg, struct job *job)
+{
+	struct entry *entry = job_arg;
+	entry->job = job;
+	entry->call.state = CALL_RUNNING;
+	entry->calls->stats.resumed++;
+}
+
+static void end_recovered(struct entry *entry, const char *text)
+{
+	struct result result = RESULT_INIT;
+	result_from_error(&result, "%s", text);
+	finish(entry, CALL_FAILED, &result);
+}
+
+static void on_lost_job(void *arg, uint64_t tag)
+{
+	const struct recovery *recovery = arg;
+	struct entry *entry = find_entry(recovery->calls, tag);
+	if (!entry || call_state_is_final(entry->call.state))
+		return;
+	recovery->calls->stats.unknown++;
+	end_recovered(entry,
+		"The outcome of this call is unknown: pegfs was restarted while the tool was being "
+		"started, and it may have begun. Look whether it had an effect before you call again.");
+}
+
+/* Neither ended nor with a host: those that waited for one. */
+static void end_what_did_not_run(struct calls *calls)
+{
+	size_t at = 0;
+	const struct map_slot *slot;
+	for (;;) {
+		struct entry *found = NULL;
+		at = 0;
+		while (!found && (slot = map_next(&calls->by_seq, &at))) {
+			struct entry *entry = slot->value;
+			if (!entry->job && !call_state_is_final(entry->call.state) &&
+				entry->call.state != CALL_RESERVED)
+				found = entry;
+		}
+		if (!found)
+			return;
+		if (found->call.state == CALL_QUEUED) {
+			found->call.not_run = true;
+			end_recovered(found,
+				"The call was not run: pegfs was restarted while it waited for its "
+				"turn. Call again.");
+			continue;
+		}
+		calls->stats.unknown++;
+		end_recovered(found,
+			"The outcome of this call is unknown: pegfs was restarted while the tool ran, "
+			"and the tool's process was lost. Look whether it had an effect before you "
+			"call again.");
+	}
+}
+
+void calls_recover(
+	struct calls *calls, struct tool *(*find)(void *arg, const char *name), void *arg)
+{
+	static const struct executor_heirs heirs = { .find_tool = find_tool,
+		.find_job = find_job,
+		.on_job = on_recovered_job,
+		.on_lost = on_lost_job };
+	struct recovery recovery = { .calls = calls, .find_tool = find, .arg = arg };
+	recover_records(&recovery);
+	executor_recover(calls->executor, &heirs, &recovery);
+	end_what_did_not_run(calls);
 }
 
 /* ---- ids */
@@ -492,6 +678,7 @@ uint64_t calls_reserve(struct calls *calls, struct tool *tool, const struct call
 	snprintf(entry->call.id, sizeof(entry->call.id), "%s", id);
 	entry->named = true;
 	entry->shelf->reserved_count++;
+	save_request(entry);
 	tell_change(entry);
 	return entry->call.seq;
 }

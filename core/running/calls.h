@@ -68,6 +68,18 @@ int calls_start(struct calls *calls, const struct call_order *order, call_on_end
 uint64_t calls_refuse(struct calls *calls, struct tool *tool, const struct caller *caller,
 	uint64_t reserved, const struct fail *why);
 
+/*
+ * Takes up what an earlier process has left in the directory and with the executor's keeper; to be
+ * called once, before the loop runs. Calls of which that process did not see the end go on, or end
+ * here: as not run, or with an outcome that nobody can know. find_tool gives the tool of a name now,
+ * borrowed, or NULL: what its calls left is removed then.
+ */
+void calls_recover(
+	struct calls *calls, struct tool *(*find_tool)(void *arg, const char *name), void *arg);
+
+/* on_end(arg) follows where the call has not ended; the former one is not called. */
+void calls_watch(struct calls *calls, uint64_t seq, call_on_end *on_end, void *arg);
+
 /* Cancels a call that has not ended; on_end follows where it was started. */
 void calls_cancel(struct calls *calls, uint64_t seq);
 
@@ -113,6 +125,8 @@ struct bytes *calls_load(
 
 struct calls_stats {
 	uint64_t ended[CALL_STATES];
+	uint64_t resumed; /* went on although the process was replaced */
+	uint64_t unknown; /* ended with an outcome that cannot be known, for the same reason */
 	size_t kept;
 };
 void calls_get_stats(const struct calls *calls, struct calls_stats *stats);

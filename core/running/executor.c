@@ -227,6 +227,15 @@ void executor_begin(struct job *job)
 		arm(job, job->timeout_ms);
 }
 
+void executor_resume(struct job *job)
+{
+	struct executor *executor = job->pool->executor;
+	job->state = JOB_RUNNING;
+	executor->running++;
+	executor_share(executor, job->pool->who.uid)->running++;
+	arm(job, job->timeout_ms);
+}
+
 /* Its host and the job part ways. */
 static void leave_host(struct job *job)
 {
@@ -243,14 +252,15 @@ static void requeue(struct job *job)
 {
 	struct executor *executor = job->executor;
 	loop_cancel_timer(&job->timer);
+	if (job->worker)
+		worker_forget_call(job->worker);
 	leave_host(job);
 	schedule_push(job, true);
 	schedule_soon(executor);
 }
 
-static void report_ends(void *arg)
+void executor_report_ends(struct executor *executor)
 {
-	struct executor *executor = arg;
 	while (executor->ended) {
 		struct job *job = executor->ended;
 		executor->ended = job->next;
@@ -261,6 +271,11 @@ static void report_ends(void *arg)
 		job->events->on_end(job->arg, job->end, &result);
 		job_free(job);
 	}
+}
+
+static void on_end_timer(void *arg)
+{
+	executor_report_ends(arg);
 }
 
 /* What it was stopped for is how it ended, whatever its tool still answered. */
@@ -298,7 +313,7 @@ static void end(struct job *job, enum job_state from)
 	job->pool = NULL;
 	*executor->ended_last = job;
 	executor->ended_last = &job->next;
-	loop_arm_timer(executor->loop, &executor->end_timer, 0, report_ends, executor);
+	loop_arm_timer(executor->loop, &executor->end_timer, 0, on_end_timer, executor);
 }
 
 void executor_post(struct job *job, enum job_event event)
@@ -315,6 +330,8 @@ void executor_post(struct job *job, enum job_event event)
 		break;
 	case JOB_DO_ABORT:
 		job->stop_is_late = event == JOB_ON_EXPIRY;
+		if (host_kept(job->worker->host))
+			host_kept(job->worker->host)->aborted = 1;
 		host_abort(job->worker->host, job->id,
 			job->stop_is_late ? "The call has timed out" : "The call was cancelled");
 		arm(job, grace_ms);

@@ -20,6 +20,7 @@
 
 struct executor;
 struct job;
+struct keeper;
 
 /* Everything is copied. Zero in a number means its default (executor_config_defaults). */
 struct executor_config {
@@ -40,6 +41,7 @@ struct executor_config {
 	size_t result_max;       /* bytes of JSON that a host may send as one result */
 	size_t output_max;       /* bytes of what a tool prints that are handed on, for each job */
 	size_t progress_max;     /* bytes of progress that are handed on, for each job */
+	const struct keeper *keeper; /* borrowed, keeper.h; NULL: hosts die with this process */
 };
 
 void executor_config_defaults(struct executor_config *config);
@@ -83,6 +85,7 @@ struct job_request {
 	const json_t *params;       /* complete and checked; copied */
 	const struct identity *who; /* copied */
 	unsigned timeout_ms;        /* 0: the tool's; never more than the executor's */
+	uint64_t tag;               /* by which the keeper's next process finds it; not 0 */
 	bool nested;                /* made by a call that runs: never waits for a free host,
 	                                   or the two would wait for each other */
 };
@@ -102,6 +105,21 @@ void executor_prepare(struct executor *executor, struct tool *tool);
  */
 struct job *executor_submit(struct executor *executor, const struct job_request *request,
 	const struct job_events *events, void *arg, struct fail *why);
+
+/* Who gets what an earlier process has left with the keeper. */
+struct executor_heirs {
+	/* The tool of that name now, borrowed; NULL where there is none. */
+	struct tool *(*find_tool)(void *arg, const char *name);
+	/* The job that has the tag goes on: who hears of it. False: nobody wants it any more. */
+	bool (*find_job)(void *arg, uint64_t tag, const struct job_events **events, void **job_arg);
+	/* It was found: from here on as if it had been submitted. */
+	void (*on_job)(void *job_arg, struct job *job);
+	/* It was being handed to a host, which may have begun with it, and which is ended. */
+	void (*on_lost)(void *arg, uint64_t tag);
+};
+
+/* Takes up the hosts that the keeper has, with their jobs. To be called once, before the loop runs. */
+void executor_recover(struct executor *executor, const struct executor_heirs *heirs, void *arg);
 
 /* Aborts a job: AbortSignal first, then SIGTERM, then SIGKILL to its whole process tree. */
 void executor_cancel(struct job *job);

@@ -38,6 +38,9 @@ struct host {
 	struct spawn_child child; /* its descriptors are owned */
 	struct loop_child *watch;
 	struct loop_fd *socket_entry, *control_entry;
+	const struct keeper *keeper; /* borrowed; NULL: not kept */
+	size_t slot;                 /* at the keeper's */
+	struct kept_host *kept;      /* borrowed from the keeper; NULL: not kept */
 	bool rested, swept; /* in HOST_SETTLING: what the host and what the warden has found */
 	struct loop_timer kill_timer; /* while it settles, and after a dismissal */
 	struct printed printed;
@@ -74,9 +77,23 @@ enum host_state host_step(enum host_state state, enum host_event event)
 	return (enum host_state)table[state][event];
 }
 
+static void unkeep(struct host *host);
+
 static void post(struct host *host, enum host_event event)
 {
 	host->state = host_step(host->state, event);
+	if (host->kept)
+		host->kept->state = (uint32_t)host->state;
+}
+
+/* ---- output */
+
+static void on_printed(void *arg, const char *bytes, size_t len)
+{
+	struct host *host = arg;
+	if (host->kept)
+		host->kept->output_left = host->printed.left;
+	host->events->on_output(host->arg, bytes, len);
 }
 
 /* ---- socket, outwards */
@@ -106,6 +123,8 @@ static void send_queued(struct host *host)
 	if (all) {
 		buf_release(&host->sending);
 		host->sent = 0;
+		if (host->kept)
+			host->kept->delivered = 1;
 	}
 	if (host->socket_entry)
 		loop_set_events(host->socket_entry, all ? EPOLLIN : EPOLLIN | EPOLLOUT);
@@ -159,8 +178,10 @@ static void order(struct host *host, enum warden_order_type type, int signal)
 /* The call has ended, and so does what it started. */
 static void settle(struct host *host)
 {
-	post(host, HOST_ON_ANSWER);
 	host->rested = host->swept = false;
+	if (host->kept)
+		host->kept->rested = 0;
+	post(host, HOST_ON_ANSWER);
 	order(host, WARDEN_SWEEP, 0);
 	/* What the call left may keep it from ever answering. */
 	loop_arm_timer(host->loop, &host->kill_timer, SETTLE_MS, on_kill_timer, host);
@@ -171,6 +192,8 @@ static void on_message(struct host *host, const struct wire_message *message)
 	switch (message->type) {
 	case WIRE_READY:
 		host->booted = true;
+		if (host->kept)
+			host->kept->booted = 1;
 		if (host->state == HOST_BOOTING) {
 			post(host, HOST_ON_READY);
 			host->events->on_idle(host->arg);
@@ -184,6 +207,8 @@ static void on_message(struct host *host, const struct wire_message *message)
 			break;
 		}
 		host->rested = true;
+		if (host->kept)
+			host->kept->rested = 1;
 		check_settled(host);
 		break;
 	case WIRE_STALE:
@@ -204,6 +229,20 @@ static void on_message(struct host *host, const struct wire_message *message)
 	}
 }
 
+/* The host may be gone afterwards, but only with its process, which is told elsewhere. */
+static void hear(struct host *host, const struct wire_message *message)
+{
+	if (!host->kept) {
+		on_message(host, message);
+		return;
+	}
+	host->keeper->hear(host->keeper->arg, host->slot, false);
+	on_message(host, message);
+	if (host->kept)
+		host->kept->seen = message->seq;
+	host->keeper->hear(host->keeper->arg, host->slot, true);
+}
+
 static void handle_messages(struct host *host)
 {
 	for (;;) {
@@ -214,7 +253,7 @@ static void handle_messages(struct host *host)
 			on_fault(host, &why);
 		if (got <= 0)
 			return;
-		on_message(host, &message);
+		hear(host, &message);
 		wire_message_release(&message);
 	}
 }
@@ -267,14 +306,22 @@ static void read_control(struct host *host)
 	}
 }
 
+static void on_exit_event(void *arg, pid_t pid, int status);
+
 static void on_control_event(void *arg, uint32_t events)
 {
 	struct host *host = arg;
 	read_control(host);
-	/* The warden's exit follows, and is what counts. */
-	if (events & (EPOLLHUP | EPOLLERR))
-		loop_remove_fd(&host->control_entry);
-	check_settled(host);
+	if (!(events & (EPOLLHUP | EPOLLERR))) {
+		check_settled(host);
+		return;
+	}
+	/* The warden's exit follows, and is what counts, where it is a child of this process. */
+	loop_remove_fd(&host->control_entry);
+	if (host->watch)
+		check_settled(host);
+	else
+		on_exit_event(host, host->child.warden_pid, LOOP_EXIT_UNKNOWN);
 }
 
 /* The warden ends last, after the host and all that it started. */
@@ -294,43 +341,145 @@ static void on_exit_event(void *arg, pid_t pid, int status)
 	stop_socket(host);
 	loop_cancel_timer(&host->kill_timer);
 	post(host, HOST_ON_EXIT);
+	unkeep(host);
 	host->events->on_gone(host->arg);
 }
 
-static int watch(struct host *host, struct fail *why)
+static int watch(struct host *host, size_t output_max, struct fail *why)
 {
 	host->socket_entry =
 		loop_add_fd(host->loop, host->child.socket_fd, EPOLLIN, on_socket_event, host, why);
 	host->control_entry = loop_add_fd(
 		host->loop, host->child.control_fd, EPOLLIN, on_control_event, host, why);
-	host->watch =
-		loop_watch_child(host->loop, host->child.warden_pid, on_exit_event, host, why);
+	printed_watch(&host->printed, host->loop, host->child.output_fd, output_max, on_printed,
+		host, why);
 	return why->code;
 }
 
-struct host *host_start(const struct host_setup *setup, struct fail *why)
+/* ---- kept for the next process */
+
+static void unkeep(struct host *host)
+{
+	if (host->kept)
+		host->keeper->drop(host->keeper->arg, host->slot);
+	host->kept = NULL;
+}
+
+/* Where there is no place left, it dies with this process. */
+static void keep(struct host *host, const struct spawn_request *spawn)
+{
+	const struct keeper *keeper = host->keeper;
+	bool used = true;
+	struct kept_host *kept = NULL;
+	for (host->slot = 0; keeper && used && host->slot < keeper->count; host->slot++)
+		kept = keeper->get(keeper->arg, host->slot, &used);
+	if (used || !kept)
+		return;
+	host->slot--;
+	const int fds[KEEPER_FDS] = { host->child.socket_fd, host->child.output_fd,
+		host->child.control_fd };
+	*kept = (struct kept_host){ .pid = host->child.pid,
+		.warden_pid = host->child.warden_pid,
+		.who = *spawn->who,
+		.state = HOST_BOOTING };
+	int result = keeper->keep(keeper->arg, host->slot, fds);
+	if (result < 0)
+		log_msg(LOG_LEVEL_WARNING, "a tool host will not outlive the server: %s",
+			strerror(-result));
+	else
+		host->kept = kept;
+}
+
+static struct host *make(const struct host_setup *setup, uint64_t seen)
 {
 	struct host *host = xcalloc(1, sizeof(*host));
 	host->loop = setup->loop;
 	host->events = setup->events;
 	host->arg = setup->arg;
 	host->grace_ms = setup->grace_ms;
+	host->keeper = setup->keeper;
 	host->memory_max = setup->spawn.memory_max;
 	host->processes_max = setup->spawn.processes_max;
 	host->child = (struct spawn_child)SPAWN_CHILD_INIT;
 	buf_init(&host->sending, SEND_MAX);
 	char key[WIRE_KEY_LEN + 1];
 	wire_make_key(key);
-	wire_reader_init(&host->reader, key, 0, setup->message_max + WIRE_ENVELOPE_MAX);
-	if (spawn_child(&setup->spawn, &host->child, why) < 0 || watch(host, why) < 0 ||
-		printed_watch(&host->printed, host->loop, host->child.output_fd, setup->output_max,
-			setup->events->on_output, setup->arg, why) < 0) {
+	wire_reader_init(&host->reader, key, seen, setup->message_max + WIRE_ENVELOPE_MAX);
+	host->acked = seen;
+	wire_put_attach(&host->sending, key, seen, setup->settings);
+	return host;
+}
+
+struct host *host_start(const struct host_setup *setup, struct fail *why)
+{
+	struct host *host = make(setup, 0);
+	if (spawn_child(&setup->spawn, &host->child, why) < 0 ||
+		watch(host, setup->output_max, why) < 0) {
 		host_free(host);
 		return NULL;
 	}
-	wire_put_attach(&host->sending, key, 0, setup->settings);
+	host->watch =
+		loop_watch_child(host->loop, host->child.warden_pid, on_exit_event, host, why);
+	if (!host->watch) {
+		host_free(host);
+		return NULL;
+	}
+	keep(host, &setup->spawn);
 	send_queued(host);
 	return host;
+}
+
+/* Where it was: what cannot be gone on with is ended. */
+static void resume(struct host *host)
+{
+	const struct kept_host *kept = host->kept;
+	host->state = (enum host_state)kept->state;
+	host->booted = kept->booted;
+	host->rested = kept->rested;
+	if (host->state == HOST_BUSY)
+		printed_resume(&host->printed, (size_t)kept->output_left);
+	send_queued(host);
+	if (host->state != HOST_SETTLING)
+		return;
+	/* Once more, for the answer to the first time may have been read already. */
+	order(host, WARDEN_SWEEP, 0);
+	loop_arm_timer(host->loop, &host->kill_timer, SETTLE_MS, on_kill_timer, host);
+}
+
+struct host *host_adopt(const struct host_setup *setup, size_t slot, struct fail *why)
+{
+	const struct keeper *keeper = setup->keeper;
+	int fds[KEEPER_FDS];
+	bool used;
+	struct kept_host *kept = keeper->get(keeper->arg, slot, &used);
+	int result = keeper->take(keeper->arg, slot, fds);
+	if (result < 0) {
+		fail_set(why, result, "its descriptors are gone");
+		keeper->drop(keeper->arg, slot);
+		return NULL;
+	}
+	struct host *host = make(setup, kept->seen);
+	host->slot = slot;
+	host->kept = kept;
+	host->child = (struct spawn_child){ .pid = kept->pid,
+		.warden_pid = kept->warden_pid,
+		.socket_fd = fds[0],
+		.output_fd = fds[1],
+		.control_fd = fds[2] };
+	bool is_over = kept->state >= HOST_ENDING || (kept->tag && !kept->delivered);
+	if (is_over)
+		fail_set(why, -ECANCELED, "it was being ended");
+	if (is_over || watch(host, setup->output_max, why) < 0) {
+		host_free(host);
+		return NULL;
+	}
+	resume(host);
+	return host;
+}
+
+struct kept_host *host_kept(const struct host *host)
+{
+	return host->kept;
 }
 
 void host_free(struct host *host)
@@ -340,7 +489,8 @@ void host_free(struct host *host)
 	loop_unwatch_child(&host->watch);
 	loop_remove_fd(&host->control_entry);
 	auto_close_fd(&host->child.control_fd); /* at which the warden ends everything */
-	/* It looks for processes and kills them: some milliseconds. */
+	unkeep(host);
+	/* It looks for processes and kills them: some milliseconds. Not one's own is not awaited. */
 	while (host->child.warden_pid > 0 && host->state != HOST_GONE &&
 		waitpid(host->child.warden_pid, NULL, 0) < 0 && errno == EINTR)
 		continue;
@@ -373,6 +523,10 @@ int host_give(struct host *host, const struct wire_call *call)
 {
 	printed_begin(&host->printed);
 	post(host, HOST_ON_GIVE);
+	if (host->kept) {
+		host->kept->output_left = host->printed.left;
+		host->kept->delivered = 0;
+	}
 	order(host, WARDEN_WATCH, 0);
 	int result = wire_put_call(&host->sending, call);
 	if (result == 0)

@@ -11,6 +11,7 @@
 
 #include "core/base/fail.h"
 #include "core/base/loop.h"
+#include "core/running/keeper.h"
 #include "core/running/spawn.h"
 #include "core/running/wire.h"
 
@@ -58,14 +59,28 @@ struct host_setup {
 	const struct host_events *events;
 	void *arg;
 	struct spawn_request spawn;
-	const json_t *settings; /* sent with "attach" */
-	size_t message_max;     /* bytes of JSON of one result */
-	size_t output_max;      /* bytes that are handed on for one call */
-	unsigned grace_ms;      /* from a dismissal to SIGKILL */
+	const json_t *settings;      /* sent with "attach" */
+	size_t message_max;          /* bytes of JSON of one result */
+	size_t output_max;           /* bytes that are handed on for one call */
+	unsigned grace_ms;           /* from a dismissal to SIGKILL */
+	const struct keeper *keeper; /* for the host's life; NULL: it dies with this process */
 };
 
 /* Starts a process. The caller's; NULL and *why where it cannot be. */
 struct host *host_start(const struct host_setup *setup, struct fail *why);
+
+/*
+ * Takes up a host that an earlier process has left with the keeper; of setup->spawn only the limits
+ * count. It goes on where that one was, and says again what was not dealt with. NULL and *why where
+ * it cannot be: what is left of it is ended then.
+ */
+struct host *host_adopt(const struct host_setup *setup, size_t slot, struct fail *why);
+
+/*
+ * What the next process will know of it, to be written to; NULL where it is not kept. Good as long
+ * as the host is.
+ */
+struct kept_host *host_kept(const struct host *host);
 
 /* Kills what still runs, without a callback. */
 void host_free(struct host *host);

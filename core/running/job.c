@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/auto.h"
 #include "core/base/xalloc.h"
 
 struct job_step job_step(enum job_state state, enum job_event event)
@@ -72,6 +73,26 @@ struct job_step job_step(enum job_state state, enum job_event event)
 	return table[state][event];
 }
 
+/* Those parameters that are sensitive, as JSON; NULL where there are none. */
+static char *pick_secrets(const struct tool *tool, const json_t *params)
+{
+	auto_json json_t *picked = json_object();
+	for (size_t i = 0; i < tool->input_count; i++) {
+		json_t *value = json_object_get(params, tool->inputs[i].name);
+		if (tool->inputs[i].sensitive && value)
+			json_object_set(picked, tool->inputs[i].name, value);
+	}
+	return json_object_size(picked) > 0 ? json_dumps(picked, JSON_COMPACT) : NULL;
+}
+
+static void wipe(char **text)
+{
+	if (*text)
+		explicit_bzero(*text, strlen(*text));
+	free(*text);
+	*text = NULL;
+}
+
 struct job *job_new(const struct job_request *request, const struct job_events *events, void *arg,
 	struct fail *why)
 {
@@ -84,6 +105,8 @@ struct job *job_new(const struct job_request *request, const struct job_events *
 	job->tool = tool_ref(request->tool);
 	job->id = xstrdup(request->call_id);
 	job->params = params;
+	job->tag = request->tag;
+	job->secrets = pick_secrets(request->tool, request->params);
 	job->scrub = scrub_new(request->tool, request->params);
 	job->events = events;
 	job->arg = arg;
@@ -118,10 +141,7 @@ void job_flush_output(struct job *job)
 
 void job_forget_params(struct job *job)
 {
-	if (job->params)
-		explicit_bzero(job->params, strlen(job->params));
-	free(job->params);
-	job->params = NULL;
+	wipe(&job->params);
 }
 
 void job_free(struct job *job)
@@ -130,6 +150,7 @@ void job_free(struct job *job)
 		return;
 	loop_cancel_timer(&job->timer);
 	job_forget_params(job);
+	wipe(&job->secrets);
 	scrub_free(job->scrub);
 	result_release(&job->result);
 	tool_unref(job->tool);

@@ -57,11 +57,13 @@ struct job {
 	struct tool *tool;   /* a reference */
 	char *id;            /* owned */
 	char *params;        /* owned, JSON on one line; gone once a host has begun */
+	char *secrets;       /* owned, JSON: the sensitive ones; NULL: there are none */
 	struct scrub *scrub; /* owned; NULL: it has no sensitive values */
 	const struct job_events *events;
 	void *arg;
 	struct loop_timer timer;
 	uint64_t serial;           /* order of submission */
+	uint64_t tag;              /* of job_request */
 	uint64_t waiting_since_ms; /* by the loop's clock */
 	unsigned timeout_ms;
 	bool nested;

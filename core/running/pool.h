@@ -86,6 +86,17 @@ void executor_begin(struct job *job);
 /* Makes the text of how it ends (RESULT_INIT until then), unless it is being stopped. */
 void executor_set_failure(struct job *job, enum job_end end, const char *text);
 
+/* A job that an earlier process has given to job->worker runs on, for job->timeout_ms. */
+void executor_resume(struct job *job);
+
+/* Tells of jobs that have ended now, not in the next turn. Not from within executor_submit(). */
+void executor_report_ends(struct executor *executor);
+
+/* ---- recover.c */
+
+/* A digest of a tool's place and of the executor's environment: a host with another one is old. */
+uint64_t recover_code_of(const struct executor *executor, const struct tool *tool);
+
 /* ---- schedule.c */
 
 /* The pool of a tool and identity; made where there is none. */
@@ -120,6 +131,12 @@ struct host *worker_start_host(struct executor *executor, const struct identity 
 /* Starts a host for who. NULL and *why. */
 struct worker *worker_start(struct executor *executor, const struct identity *who,
 	enum runtime runtime, struct fail *why);
+
+/* Takes up the host of a keeper's slot. NULL and *why. */
+struct worker *worker_adopt(struct executor *executor, size_t slot, struct fail *why);
+
+/* Its call is over, or was never begun: the next process need not know of it. */
+void worker_forget_call(struct worker *worker);
 
 /* From now on it belongs to a pool; its host has not loaded anything yet. */
 void worker_bind(struct worker *worker, struct pool *pool);

@@ -106,6 +106,12 @@ int printed_watch(struct printed *printed, struct loop *loop, int fd, size_t max
 	return why->code;
 }
 
+void printed_resume(struct printed *printed, size_t left)
+{
+	printed->is_wanted = true;
+	printed->left = left;
+}
+
 void printed_stop(struct printed *printed)
 {
 	loop_remove_fd(&printed->entry);

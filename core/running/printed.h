@@ -41,6 +41,9 @@ void printed_stop(struct printed *printed);
 /* A call begins: what lies in the pipe is not its own, what comes now is handed on. */
 void printed_begin(struct printed *printed);
 
+/* A call that began in an earlier process goes on, with so many bytes left. */
+void printed_resume(struct printed *printed, size_t left);
+
 /* The call has ended: the last of it is handed on, and nothing more. */
 void printed_end(struct printed *printed);
 

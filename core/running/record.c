@@ -4,7 +4,9 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -77,6 +79,21 @@ int record_save(int dir_fd, const struct call *call, const struct record_parts *
 	return io_replace_file(dir_fd, name, file.data, file.len, 0600);
 }
 
+/* One page at the beginning of a file on tmpfs: whoever is killed meanwhile has written all or nothing. */
+int record_mark(int dir_fd, const struct call *call)
+{
+	auto_buf struct buf header = BUF_INIT(HEADER_SIZE + 1);
+	char name[48];
+	int result = append_header(&header, call);
+	if (result < 0)
+		return result;
+	name_of(call->seq, CALL_PART_REQUEST, name);
+	auto_close int fd = openat(dir_fd, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	return pwrite(fd, header.data, HEADER_SIZE, 0) == HEADER_SIZE ? 0 : -EIO;
+}
+
 int record_open_growing(int dir_fd, uint64_t seq, enum call_part part)
 {
 	char name[48];
@@ -85,15 +102,7 @@ int record_open_growing(int dir_fd, uint64_t seq, enum call_part part)
 	return fd < 0 ? -errno : fd;
 }
 
-static off_t offset_of(const struct call *call, enum call_part part)
-{
-	size_t offset = HEADER_SIZE;
-	if (part == CALL_PART_LOG || part == CALL_PART_PROGRESS)
-		return 0;
-	for (int before = CALL_PART_REQUEST; before < (int)part; before++)
-		offset += call->part_len[before];
-	return (off_t)offset;
-}
+/* ---- loading */
 
 /* Appends len bytes from offset on. A file that ends earlier is an error, never a shorter document. */
 static int read_range(int fd, off_t offset, size_t len, struct buf *out)
@@ -112,6 +121,104 @@ static int read_range(int fd, off_t offset, size_t len, struct buf *out)
 	}
 	out->data[out->len] = '\0';
 	return 0;
+}
+
+static int64_t get_integer(const json_t *header, const char *name)
+{
+	return json_integer_value(json_object_get(header, name));
+}
+
+static int copy_string(const json_t *header, const char *name, char *out, size_t size)
+{
+	const char *text = json_string_value(json_object_get(header, name));
+	if (!text || strlen(text) >= size)
+		return -EPROTO;
+	memcpy(out, text, strlen(text) + 1);
+	return 0;
+}
+
+static int parse_state(const json_t *header, enum call_state *state)
+{
+	const char *name = json_string_value(json_object_get(header, "state"));
+	for (int i = 0; name && i < CALL_STATES; i++)
+		if (strcmp(name, call_state_name((enum call_state)i)) == 0) {
+			*state = (enum call_state)i;
+			return 0;
+		}
+	return -EPROTO;
+}
+
+static void parse_chain(const json_t *header, struct chain *chain)
+{
+	const json_t *links = json_object_get(header, "chain");
+	chain->count = 0;
+	for (size_t i = 0; i < json_array_size(links) && i < CALLER_CHAIN_MAX; i++) {
+		const json_t *link = json_array_get(links, i);
+		chain->links[chain->count++] =
+			(struct process){ .pid = (pid_t)json_integer_value(json_array_get(link, 0)),
+				.start = (uint64_t)json_integer_value(json_array_get(link, 1)) };
+	}
+}
+
+static int parse_header(const json_t *header, struct call *call, char tool_name[256])
+{
+	if (copy_string(header, "id", call->id, sizeof(call->id)) < 0 ||
+		copy_string(header, "tool", tool_name, 256) < 0 ||
+		copy_string(header, "reason", call->reason, sizeof(call->reason)) < 0 ||
+		parse_state(header, &call->state) < 0)
+		return -EPROTO;
+	call->uid = (uid_t)get_integer(header, "uid");
+	call->gid = (gid_t)get_integer(header, "gid");
+	call->pid_ns = (uint64_t)get_integer(header, "pid_ns");
+	call->created_ms = get_integer(header, "created_ms");
+	call->started_ms = get_integer(header, "started_ms");
+	call->changed_ms = get_integer(header, "changed_ms");
+	parse_chain(header, &call->chain);
+	const json_t *lens = json_object_get(header, "len");
+	for (size_t part = 0; part < CALL_PARTS; part++)
+		call->part_len[part] = (size_t)json_integer_value(json_array_get(lens, part));
+	return 0;
+}
+
+/* What was appended last may not be in the header. */
+static void measure_growing(int dir_fd, struct call *call)
+{
+	static const enum call_part growing[] = { CALL_PART_LOG, CALL_PART_PROGRESS };
+	for (size_t i = 0; i < sizeof(growing) / sizeof(*growing); i++) {
+		char name[48];
+		struct stat st;
+		name_of(call->seq, growing[i], name);
+		bool there = fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+		call->part_len[growing[i]] = there ? (size_t)st.st_size : 0;
+	}
+}
+
+int record_load(int dir_fd, const char *file_name, struct call *call, char tool_name[256])
+{
+	char *end = NULL;
+	memset(call, 0, sizeof(*call));
+	call->seq = strtoull(file_name, &end, 16);
+	if (call->seq == 0 || *end)
+		return -EPROTO;
+	auto_close int fd = openat(dir_fd, file_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	auto_buf struct buf text = BUF_INIT(HEADER_SIZE + 1);
+	int result = fd < 0 ? -errno : read_range(fd, 0, HEADER_SIZE, &text);
+	if (result < 0)
+		return result;
+	auto_json json_t *header = json_loadb(text.data, text.len, 0, NULL);
+	result = header ? parse_header(header, call, tool_name) : -EPROTO;
+	measure_growing(dir_fd, call);
+	return result;
+}
+
+static off_t offset_of(const struct call *call, enum call_part part)
+{
+	size_t offset = HEADER_SIZE;
+	if (part == CALL_PART_LOG || part == CALL_PART_PROGRESS)
+		return 0;
+	for (int before = CALL_PART_REQUEST; before < (int)part; before++)
+		offset += call->part_len[before];
+	return (off_t)offset;
 }
 
 int record_read(int dir_fd, const struct call *call, enum call_part part, size_t offset,

@@ -145,7 +145,7 @@ static int open_locked(struct statedir *dir, struct fail *why)
 /* What a server that was killed has left. */
 static int clear(struct statedir *dir, struct fail *why)
 {
-	static const char *const leftovers[] = { "calls", "cache" };
+	static const char *const leftovers[] = { "calls", "cache", "files" };
 	for (size_t i = 0; i < sizeof(leftovers) / sizeof(*leftovers); i++) {
 		int result = io_remove_tree(dir->fd, leftovers[i]);
 		if (result < 0)
@@ -165,15 +165,6 @@ static void remove_locked(struct statedir *dir)
 	rmdir(dir->path);
 }
 
-static void release(struct statedir *dir)
-{
-	if (dir->calls_fd >= 0)
-		close(dir->calls_fd);
-	close_both(dir);
-	free(dir->path);
-	*dir = (struct statedir)STATEDIR_INIT;
-}
-
 /* Directories of mounts that nobody serves any more: their servers were killed. */
 static void clear_abandoned(const char *base)
 {
@@ -190,7 +181,7 @@ static void clear_abandoned(const char *base)
 				openat(left.fd, LOCK_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 		if (left.lock_fd >= 0 && take_lock(&left) == 1)
 			remove_locked(&left);
-		release(&left);
+		statedir_release(&left);
 	}
 }
 
@@ -210,12 +201,59 @@ int statedir_make(struct statedir *dir, const char *mountpoint, struct fail *why
 	return dir->calls_fd < 0 ? fail_errno(why, "cannot open '%s/calls'", dir->path) : 0;
 }
 
+int statedir_open(struct statedir *dir, const char *mountpoint, struct fail *why)
+{
+	dir->path = path_of(mountpoint);
+	dir->fd = open(dir->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (dir->fd >= 0)
+		dir->calls_fd = openat(dir->fd, "calls", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return dir->calls_fd < 0
+		       ? fail_errno(why, "cannot open the state directory '%s'", dir->path)
+		       : 0;
+}
+
+void statedir_release(struct statedir *dir)
+{
+	if (dir->calls_fd >= 0)
+		close(dir->calls_fd);
+	close_both(dir);
+	free(dir->path);
+	*dir = (struct statedir)STATEDIR_INIT;
+}
+
+int statedir_tell(const struct statedir *dir, const struct statedir_news *news)
+{
+	char text[96];
+	int len = snprintf(text, sizeof(text), "%d %" PRIu64 " %" PRIu64 "\n", news->holder,
+		news->generation, news->failed_reloads);
+	return pwrite(dir->lock_fd, text, (size_t)len, 0) == len ? 0 : -EIO;
+}
+
+int statedir_ask(const char *mountpoint, struct statedir_news *news)
+{
+	auto_free char *dir = path_of(mountpoint);
+	auto_free char *path = xasprintf("%s/" LOCK_NAME, dir);
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char text[96];
+	ssize_t got = fd < 0 ? -1 : pread(fd, text, sizeof(text) - 1, 0);
+	if (got <= 0)
+		return -ESRCH;
+	text[got] = '\0';
+	if (flock(fd, LOCK_SH | LOCK_NB) == 0) /* left by one that is gone */
+		return -ESRCH;
+	char *at = text;
+	news->holder = (int)strtol(at, &at, 10);
+	news->generation = strtoull(at, &at, 10);
+	news->failed_reloads = strtoull(at, &at, 10);
+	return news->holder > 0 ? 0 : -ESRCH;
+}
+
 void statedir_remove(struct statedir *dir)
 {
 	/* Only what is locked is ours to remove. */
 	if (dir->calls_fd >= 0)
 		remove_locked(dir);
-	release(dir);
+	statedir_release(dir);
 }
 
 int statedir_wait_free(const char *mountpoint, unsigned timeout_ms)

@@ -6,6 +6,8 @@
 #ifndef PEGFS_RUNNING_STATEDIR_H
 #define PEGFS_RUNNING_STATEDIR_H
 
+#include <stdint.h>
+
 #include "core/base/fail.h"
 
 struct statedir {
@@ -22,6 +24,23 @@ struct statedir {
 
 /* Makes it afresh for a mount point and takes the lock. 0; or *why, -EBUSY where it is served. */
 int statedir_make(struct statedir *dir, const char *mountpoint, struct fail *why);
+
+/*
+ * Opens the one that another process (the supervisor) has made and holds the lock of. 0 or *why. To
+ * be released, not removed.
+ */
+int statedir_open(struct statedir *dir, const char *mountpoint, struct fail *why);
+void statedir_release(struct statedir *dir);
+
+/* What the holder of the lock tells those who look for it. */
+struct statedir_news {
+	int holder; /* its pid */
+	uint64_t generation, failed_reloads;
+};
+int statedir_tell(const struct statedir *dir, const struct statedir_news *news);
+
+/* 0, or a negative errno where nobody serves the mount point. */
+int statedir_ask(const char *mountpoint, struct statedir_news *news);
 
 /* Removes it with all that is in it, and lets the lock go. */
 void statedir_remove(struct statedir *dir);

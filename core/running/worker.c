@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +37,8 @@ static void on_progress(struct job *job, const json_t *partial)
 		return;
 	}
 	job->progress_left -= len;
+	if (host_kept(job->worker->host))
+		host_kept(job->worker->host)->progress_left = job->progress_left;
 	job->events->on_progress(job->arg, json, len);
 }
 
@@ -46,6 +49,8 @@ static void on_started(struct worker *worker, struct job *job)
 	job->started = true;
 	executor_begin(job);
 	job_forget_params(job);
+	if (host_kept(worker->host))
+		host_kept(worker->host)->started = 1;
 	job->events->on_start(job->arg, host_get_pid(worker->host));
 }
 
@@ -57,6 +62,21 @@ static void on_result(struct job *job, const json_t *value)
 	result_from_value(&job->result, has_secrets ? scrubbed : value);
 	job->end = job->result.is_error ? JOB_FAILED : JOB_DONE;
 	executor_post(job, JOB_ON_ANSWER);
+}
+
+/* It was taken over without its parameters, and no other host can be given them. */
+static void fail_not_run(struct job *job)
+{
+	executor_set_failure(job, JOB_CRASHED,
+		"The call was not run: pegfs was restarted before the tool had begun. Call again.");
+	executor_post(job, JOB_ON_LOST);
+}
+
+/* Before its message counts as dealt with, the end of a call is told and can be read. */
+static void report_end(struct worker *worker)
+{
+	executor_report_ends(worker->executor);
+	worker_forget_call(worker);
 }
 
 static void on_message(void *arg, const struct wire_message *message)
@@ -71,20 +91,24 @@ static void on_message(void *arg, const struct wire_message *message)
 		on_started(worker, job);
 		break;
 	case WIRE_STALE:
-		if (!job->started)
+		if (!job->started && job->params)
 			executor_post(job, JOB_ON_RETRY);
+		else if (!job->started)
+			fail_not_run(job);
 		break;
 	case WIRE_PROGRESS:
 		on_progress(job, message->value);
 		break;
 	case WIRE_RESULT:
 		on_result(job, message->value);
+		report_end(worker);
 		break;
 	case WIRE_FAILED:
 		executor_set_failure(job,
 			strcmp(message->kind, "exit") == 0 ? JOB_CRASHED : JOB_FAILED,
 			message->text);
 		executor_post(job, JOB_ON_ANSWER);
+		report_end(worker);
 		break;
 	case WIRE_READY:
 	case WIRE_IDLE:
@@ -110,6 +134,7 @@ static void on_idle(void *arg)
 	struct worker *worker = arg;
 	struct executor *executor = worker->executor;
 	worker->idle_since_ms = loop_now_ms(executor->loop);
+	worker_forget_call(worker);
 	/* One too many was started for a nested call. */
 	if (worker->outdated || worker_count(executor) > executor->config.hosts_max)
 		worker_dismiss(worker);
@@ -125,7 +150,8 @@ static void on_idle(void *arg)
 static void lose_job(struct worker *worker)
 {
 	struct job *job = worker->job;
-	if (!job->started && host_has_booted(worker->host) && job->retries++ < RETRIES_MAX) {
+	if (!job->started && job->params && host_has_booted(worker->host) &&
+		job->retries++ < RETRIES_MAX) {
 		executor_post(job, JOB_ON_RETRY);
 		return;
 	}
@@ -177,6 +203,25 @@ static const struct host_events host_events = {
 	.on_gone = on_gone,
 };
 
+static struct host_setup make_setup(
+	struct executor *executor, const struct host_events *events, void *arg)
+{
+	const struct executor_config *config = &executor->config;
+	return (struct host_setup){
+		.loop = executor->loop,
+		.events = events,
+		.arg = arg,
+		.spawn = { .env = config->env,
+			.warden = executor->warden,
+			.files_max = config->files_max,
+			.processes_max = config->processes_max,
+			.memory_max = config->memory_max },
+		.message_max = config->result_max,
+		.output_max = config->output_max,
+		.grace_ms = config->grace_ms,
+	};
+}
+
 struct host *worker_start_host(struct executor *executor, const struct identity *who,
 	enum runtime runtime, const struct host_events *events, void *arg, struct fail *why)
 {
@@ -198,25 +243,34 @@ struct host *worker_start_host(struct executor *executor, const struct identity 
 		argv[argc++] = "-u"; /* what a tool prints is out when print() returns */
 	argv[argc++] = executor->scripts[runtime];
 	auto_json json_t *settings = make_settings(executor, who);
-	struct host_setup setup = {
-		.loop = executor->loop,
-		.events = events,
-		.arg = arg,
-		.spawn = { .argv = argv,
-			.env = config->env,
-			.warden = executor->warden,
-			.who = who,
-			.files_max = config->files_max,
-			.processes_max = config->processes_max,
-			.memory_max = config->memory_max },
-		.settings = settings,
-		.message_max = config->result_max,
-		.output_max = config->output_max,
-		.grace_ms = config->grace_ms,
-	};
+	struct host_setup setup = make_setup(executor, events, arg);
+	setup.spawn.argv = argv;
+	setup.spawn.who = who;
+	setup.settings = settings;
+	if (events == &host_events)
+		setup.keeper = config->keeper;
 	struct host *host = host_start(&setup, why);
 	executor->hosts_started += host != NULL;
 	return host;
+}
+
+static void enlist(struct worker *worker)
+{
+	struct executor *executor = worker->executor;
+	worker->idle_since_ms = loop_now_ms(executor->loop);
+	worker->next = executor->workers;
+	executor->workers = worker;
+}
+
+/* Whose code it has, or will have. */
+static void note_code(const struct worker *worker, const struct tool *tool)
+{
+	struct kept_host *kept = host_kept(worker->host);
+	if (!kept)
+		return;
+	kept->runtime = (uint32_t)worker->runtime;
+	kept->code = recover_code_of(worker->executor, tool);
+	snprintf(kept->tool, sizeof(kept->tool), "%s", tool ? tool->name : "");
 }
 
 struct worker *worker_start(struct executor *executor, const struct identity *who,
@@ -229,16 +283,64 @@ struct worker *worker_start(struct executor *executor, const struct identity *wh
 		free(worker);
 		return NULL;
 	}
-	worker->idle_since_ms = loop_now_ms(executor->loop);
-	worker->next = executor->workers;
-	executor->workers = worker;
+	note_code(worker, NULL);
+	enlist(worker);
 	return worker;
+}
+
+struct worker *worker_adopt(struct executor *executor, size_t slot, struct fail *why)
+{
+	const struct keeper *keeper = executor->config.keeper;
+	bool used;
+	const struct kept_host *kept = keeper->get(keeper->arg, slot, &used);
+	struct worker *worker = xcalloc(1, sizeof(*worker));
+	*worker = (struct worker){
+		.executor = executor, .who = kept->who, .runtime = (enum runtime)kept->runtime
+	};
+	struct host_setup setup = make_setup(executor, &host_events, worker);
+	auto_json json_t *settings = make_settings(executor, &worker->who);
+	setup.settings = settings;
+	setup.keeper = keeper;
+	worker->host = host_adopt(&setup, slot, why);
+	if (!worker->host) {
+		free(worker);
+		return NULL;
+	}
+	enlist(worker);
+	return worker;
+}
+
+void worker_forget_call(struct worker *worker)
+{
+	struct kept_host *kept = host_kept(worker->host);
+	if (!kept || kept->tag == 0)
+		return;
+	kept->tag = 0;
+	explicit_bzero(kept->secrets, sizeof(kept->secrets));
+}
+
+/* The keeper's next process finds the call there, whatever happens from here on. */
+static void note_call(const struct worker *worker, const struct job *job)
+{
+	struct kept_host *kept = host_kept(worker->host);
+	if (!kept)
+		return;
+	kept->delivered = kept->started = kept->aborted = 0;
+	kept->due_ms = (int64_t)job->timer.due_ms;
+	kept->progress_left = job->progress_left;
+	snprintf(kept->id, sizeof(kept->id), "%s", job->id);
+	size_t len = job->secrets ? strlen(job->secrets) : 0;
+	kept->secrets_len = (uint32_t)(len < KEEPER_SECRETS_MAX ? len : KEEPER_SECRETS_MAX + 1);
+	if (job->secrets && len < KEEPER_SECRETS_MAX)
+		memcpy(kept->secrets, job->secrets, len);
+	kept->tag = job->tag;
 }
 
 void worker_bind(struct worker *worker, struct pool *pool)
 {
 	worker->pool = pool;
 	pool->worker_count++;
+	note_code(worker, pool->tool);
 	if (pool->runtime == RUNTIME_NODE) {
 		worker->executor->spare_who = pool->who;
 		worker_keep_spares(worker->executor, SPARE_DELAY_MS);
@@ -249,6 +351,7 @@ int worker_give(struct worker *worker, struct job *job)
 {
 	loop_cancel_timer(&worker->idle_timer);
 	worker->job = job;
+	note_call(worker, job);
 	auto_json json_t *secrets = json_array();
 	for (size_t i = 0; i < job->tool->input_count; i++)
 		if (job->tool->inputs[i].sensitive)

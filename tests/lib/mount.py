@@ -70,7 +70,7 @@ class Mount:
     """env: the daemon's environment; tool_env: what its tools get besides (--env)."""
 
     def __init__(self, work, tools=(EXAMPLES, FIXTURES), env=None, tool_env=None, args=(), uid=None,
-                 at=None):
+                 at=None, program=PEGFS):
         self.work = pathlib.Path(work)
         self.path = pathlib.Path(at or self.work / "mnt")
         self.tools = ":".join(str(directory) for directory in tools)
@@ -78,6 +78,7 @@ class Mount:
         self.args = [str(argument) for argument in args]
         for name, value in (tool_env or {}).items():
             self.args += ["--env", f"{name}={value}"]
+        self.program = program
         self.log_path = self.work / "daemon.log"
         self.process = None
         self.log_seen = 0
@@ -88,7 +89,7 @@ class Mount:
         if mount_entry(self.path) is None:  # one whose server is gone cannot be looked at
             self.path.mkdir(exist_ok=True)
         reader, writer = os.pipe()
-        argv = [PEGFS, "mount", str(self.path), "--tools", self.tools, "-f",
+        argv = [str(self.program), "mount", str(self.path), "--tools", self.tools, "-f",
                 "--ready-fd", str(writer), *self.args]
         argv = programs.argv_of(["setpriv", "--pdeathsig=KILL", "--", *argv], uid=self.uid)
         with open(self.log_path, "ab") as log, open(reader, "rb", buffering=0) as ready:
@@ -171,8 +172,10 @@ class Mount:
         return len(os.listdir(f"/proc/{self.pid}/fd"))
 
     def fd_problems(self):
-        """A host may hold a socket, a pipe and a pidfd of the daemon; nothing else stays open."""
-        allowed = self.fds_at_start + 6 * len(programs.children_of(self.pid)) + 4
+        """The daemon keeps a socket, a pipe and a control socket of each host; nothing else stays open."""
+        below = programs.children_of(self.pid)
+        below += [pid for child in below for pid in programs.children_of(child)]
+        allowed = self.fds_at_start + 6 * len(below) + 4
         end = time.monotonic() + 3
         while self.fd_count() > allowed:
             if time.monotonic() > end:

@@ -1,0 +1,167 @@
+#include "fs/link.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/base/log.h"
+
+_Static_assert(sizeof(struct kept_host) <= STATE_HOST_SIZE, "a host's notes have a place");
+_Static_assert(KEEPER_FDS == SUPERVISOR_HOST_FDS, "the supervisor takes all of a host");
+
+union fd_control {
+	struct cmsghdr header;
+	char bytes[CMSG_SPACE(sizeof(int) * KEEPER_FDS)];
+};
+
+static int say(const struct link *link, enum supervisor_word word, uint32_t slot, const int *fds)
+{
+	struct supervisor_message message = { .word = (uint32_t)word, .slot = slot };
+	struct iovec iov = { .iov_base = &message, .iov_len = sizeof(message) };
+	union fd_control control;
+	struct msghdr header = { .msg_iov = &iov, .msg_iovlen = 1 };
+	memset(&control, 0, sizeof(control));
+	if (fds) {
+		header.msg_control = &control;
+		header.msg_controllen = sizeof(control);
+		control.header = (struct cmsghdr){ .cmsg_level = SOL_SOCKET,
+			.cmsg_type = SCM_RIGHTS,
+			.cmsg_len = CMSG_LEN(sizeof(int) * KEEPER_FDS) };
+		memcpy(CMSG_DATA(&control.header), fds, sizeof(int) * KEEPER_FDS);
+	}
+	ssize_t done;
+	do
+		done = sendmsg(link->fd, &header, MSG_NOSIGNAL);
+	while (done < 0 && errno == EINTR);
+	return done < 0 ? -errno : 0;
+}
+
+/* One message; the descriptors that came with it are the caller's. Returns how many, or negative. */
+static int hear(
+	const struct link *link, struct supervisor_message *message, int fds[KEEPER_FDS], int flags)
+{
+	struct iovec iov = { .iov_base = message, .iov_len = sizeof(*message) };
+	union fd_control control;
+	struct msghdr header = { .msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control) };
+	ssize_t got;
+	do
+		got = recvmsg(link->fd, &header, flags | MSG_CMSG_CLOEXEC);
+	while (got < 0 && errno == EINTR);
+	if (got < 0)
+		return -errno;
+	const struct cmsghdr *rights = CMSG_FIRSTHDR(&header);
+	int count = 0;
+	if (rights && rights->cmsg_type == SCM_RIGHTS) {
+		size_t size = rights->cmsg_len - CMSG_LEN(0);
+		memcpy(fds, CMSG_DATA(rights), size);
+		count = (int)(size / sizeof(int));
+	}
+	if (got != (ssize_t)sizeof(*message)) {
+		for (int i = 0; i < count; i++)
+			close(fds[i]);
+		return -EPIPE;
+	}
+	return count;
+}
+
+int link_say(const struct link *link, enum supervisor_word word, uint32_t slot)
+{
+	return say(link, word, slot, NULL);
+}
+
+bool link_wait_go(struct link *link)
+{
+	struct supervisor_message message;
+	int fds[KEEPER_FDS];
+	int count = hear(link, &message, fds, 0);
+	return count == 0 && message.word == SUPERVISOR_GO;
+}
+
+void link_hear(struct link *link)
+{
+	struct supervisor_message message;
+	int fds[KEEPER_FDS];
+	int count = hear(link, &message, fds, MSG_DONTWAIT);
+	if (count == -EAGAIN)
+		return;
+	for (int i = 0; i < count; i++)
+		close(fds[i]);
+	if (count < 0 || message.word == SUPERVISOR_END)
+		link->is_to_end = true;
+}
+
+/* ---- keeper.h */
+
+static struct kept_host *get_host(void *arg, size_t slot, bool *used)
+{
+	const struct link *link = arg;
+	struct state_host *host = &link->state->hosts[slot];
+	*used = host->used;
+	return (void *)host->body;
+}
+
+static int keep_host(void *arg, size_t slot, const int fds[KEEPER_FDS])
+{
+	const struct link *link = arg;
+	struct state_host *host = &link->state->hosts[slot];
+	int result = say(link, SUPERVISOR_KEEP, (uint32_t)slot, fds);
+	if (result < 0)
+		return result;
+	host->crashes = 0;
+	host->used = 1;
+	return 0;
+}
+
+static int take_host(void *arg, size_t slot, int fds[KEEPER_FDS])
+{
+	struct link *link = arg;
+	struct supervisor_message message;
+	int result = say(link, SUPERVISOR_TAKE, (uint32_t)slot, NULL);
+	if (result < 0)
+		return result;
+	for (;;) {
+		int count = hear(link, &message, fds, 0);
+		if (count < 0)
+			return count;
+		if (message.word == SUPERVISOR_KEPT)
+			return count == KEEPER_FDS ? 0 : -ENOENT;
+		if (message.word == SUPERVISOR_END)
+			link->is_to_end = true;
+	}
+}
+
+static void drop_host(void *arg, size_t slot)
+{
+	const struct link *link = arg;
+	struct state_host *host = &link->state->hosts[slot];
+	/* Its notes may hold what is sensitive. */
+	host->used = 0;
+	memset(host->body, 0, sizeof(host->body));
+	int result = say(link, SUPERVISOR_DROP, (uint32_t)slot, NULL);
+	if (result < 0 && result != -EPIPE && result != -ECONNRESET)
+		log_msg(LOG_LEVEL_ERROR, "cannot let a tool host go: %s", strerror(-result));
+}
+
+static void hear_host(void *arg, size_t slot, bool done)
+{
+	const struct link *link = arg;
+	link->state->current = (struct state_current){ .host = done ? 0 : (uint32_t)slot + 1,
+		.since_ms = done ? 0 : state_now_ms() };
+}
+
+void link_init(struct link *link, int fd, struct state *state)
+{
+	*link = (struct link){ .fd = fd,
+		.state = state,
+		.keeper = { .arg = link,
+			.count = STATE_HOSTS,
+			.get = get_host,
+			.keep = keep_host,
+			.take = take_host,
+			.drop = drop_host,
+			.hear = hear_host } };
+}
