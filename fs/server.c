@@ -18,6 +18,8 @@
 #include "fs/options.h"
 #include "fs/session.h"
 
+#define REQUESTS_A_UID 4 /* as many of the largest size as a uid may have in memory at once */
+
 static void on_session_end(void *arg)
 {
 	struct server *server = arg;
@@ -125,7 +127,9 @@ static int make_running(struct server *server, const struct statedir *state, str
 	server->executor = executor_new(server->loop, &config, why);
 	if (!server->executor)
 		return why->code;
-	const struct calls_config calls = { .dir_fd = state->calls_fd, .keep = options->keep };
+	const struct calls_config calls = { .dir_fd = state->calls_fd,
+		.keep = options->keep,
+		.pending_max = options->request_max * REQUESTS_A_UID };
 	server->calls = calls_new(server->loop, server->executor, &calls);
 	calls_listen(server->calls, &calls_listener, server);
 	return 0;
@@ -215,6 +219,7 @@ static void release(struct server *server)
 {
 	handles_release(&server->handles);
 	map_release(&server->readable);
+	quota_release(&server->gathering);
 	session_free(server->session);
 	executor_free(server->executor);
 	calls_free(server->calls);
@@ -281,6 +286,7 @@ int server_run(const struct mount_options *options, int fuse_fd, int covered_fd,
 	/* Numbers that the kernel keeps must not come again: they start from the clock. */
 	server.call_serial = (uint64_t)server.started.tv_sec << 4;
 	handles_init(&server.handles, (uint64_t)server.started.tv_sec << 32 | 1);
+	quota_init(&server.gathering, options->request_max * REQUESTS_A_UID);
 	raise_file_limit();
 	forbid_dumps();
 	server.loop = loop_new(why);

@@ -9,6 +9,7 @@
 #include "core/base/loop.h"
 #include "core/running/calls.h"
 #include "core/running/executor.h"
+#include "core/running/quota.h"
 #include "core/tools/registry.h"
 #include "core/tools/watch.h"
 #include "fs/file.h"
@@ -31,8 +32,8 @@ struct server {
 	struct views views;
 	struct files files;
 	struct handles handles;
-	struct map
-		readable; /* node number -> struct callfile, of those that can be read; borrowed */
+	struct map readable;      /* node number -> struct callfile, of those that can be read */
+	struct quota gathering;   /* bytes of requests that are not complete yet */
 	struct stat integrations; /* as that file was when it was read */
 	uint64_t call_serial;     /* of the next look-up of `call` */
 	uint32_t tree_digest;     /* of all tools and faults: what the root's texts are made from */
