@@ -14,6 +14,8 @@ PYTHON ?= /usr/bin/python3
 PREFIX ?= /usr/local
 # Where mount(8) looks for helpers; it looks nowhere else, so only a private PREFIX has its own.
 MOUNT_HELPER_DIR ?= $(if $(filter /usr /usr/local,$(PREFIX)),/sbin,$(PREFIX)/sbin)
+# zsh looks here for what the system's packages bring, and in site-functions for the rest.
+ZSH_DIR := $(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)
 # Picks tests: a name or a part of one, as in `make check-unit T=manifest`.
 T ?=
 FUZZ_SECONDS ?= 20
@@ -211,6 +213,35 @@ build/oracle/node_modules.stamp: tests/oracle/package.json tests/oracle/package-
 	$(Q)cp $^ build/oracle && cd build/oracle && $(NPM_CI)
 	@touch $@
 
+# The manual page and the completions are made of the program's own tables (`pegfs manual`,
+# `pegfs completion`) and of docs/pegfs.1.md. The page's date is that of its text, for the same
+# sources give the same page.
+MAN_PAGE := $(BUILD)/man/pegfs.1
+COMPLETIONS := $(BUILD)/completion/bash $(BUILD)/completion/zsh $(BUILD)/completion/fish
+MAN_DATE = $(or $(shell git log -1 --format=%cs -- docs/pegfs.1.md 2>/dev/null),$(shell date +%F))
+
+.PHONY: man
+man: $(MAN_PAGE) $(COMPLETIONS)
+
+# What cmark writes and mandoc does not like: a font that groff alone knows, .PP behind a heading.
+MAN_MENDED := '/^\.S[HS]$$/ { print; getline; print; after = 1; next } \
+	/^\.PP$$/ && after { next } { gsub(/\\f\[C\]/, "\\f[CR]"); print; after = 0 }'
+
+$(MAN_PAGE): docs/pegfs.1.md $(BUILD)/pegfs Makefile
+	$(call say,MAN,$@)
+	@command -v cmark >/dev/null || { echo "cmark is missing: run \`make deps\` (as root or with sudo)" >&2; exit 1; }
+	@mkdir -p $(@D)
+	$(Q)$(BUILD)/pegfs manual >$@.commands
+	$(Q)sed -e '/^<!-- commands/{' -e 'r $@.commands' -e 'd' -e '}' $< | \
+		cmark -t man | awk $(MAN_MENDED) >$@.body
+	$(Q){ echo '.TH PEGFS 1 "$(MAN_DATE)" "pegfs $(VERSION)"'; cat $@.body; } >$@
+	@rm $@.commands $@.body
+
+$(BUILD)/completion/%: $(BUILD)/pegfs
+	$(call say,SHELL,$@)
+	@mkdir -p $(@D)
+	$(Q)$(BUILD)/pegfs completion $* >$@
+
 # -------------------------------------------------------------------------------------- check
 
 .PHONY: check check-unit check-e2e check-oracle check-seed check-asan sanitize check-tiny rules
@@ -328,8 +359,8 @@ lint-shell:
 	$(call say,SHELL,$(SHELL_SCRIPTS))
 	$(Q)shellcheck $(SHELL_SCRIPTS)
 
-lint-man:
-	$(if $(wildcard docs/*.1),$(Q)mandoc -Tlint -Wwarning $(wildcard docs/*.1))
+lint-man: $(MAN_PAGE)
+	$(Q)mandoc -Tlint -Wwarning $<
 
 # ----------------------------------------------------------------------------- deps, install
 
@@ -344,7 +375,7 @@ deps-check:
 demo: all
 	$(Q)tests/demo '$(BUILD)/pegfs'
 
-install: all
+install: all man
 	$(call say,INSTALL,$(DESTDIR)$(PREFIX))
 	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(MOUNT_HELPER_DIR)
 	$(Q)install -m 755 $(BUILD)/pegfs $(DESTDIR)$(PREFIX)/bin/pegfs
@@ -352,15 +383,19 @@ install: all
 	$(Q)cp -r $(LIB_DIR) $(DESTDIR)$(PREFIX)/lib/pegfs
 	$(Q)rm -f $(DESTDIR)$(PREFIX)/lib/pegfs/*.stamp
 	$(Q)ln -sfn $(PREFIX)/bin/pegfs $(DESTDIR)$(MOUNT_HELPER_DIR)/mount.fuse.pegfs
-	$(Q)for page in $(wildcard docs/*.1); do \
-		install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man1/$${page##*/}; done
+	$(Q)install -D -m 644 $(MAN_PAGE) $(DESTDIR)$(PREFIX)/share/man/man1/pegfs.1
+	$(Q)install -D -m 644 $(BUILD)/completion/bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/pegfs
+	$(Q)install -D -m 644 $(BUILD)/completion/zsh $(DESTDIR)$(PREFIX)/share/zsh/$(ZSH_DIR)/_pegfs
+	$(Q)install -D -m 644 $(BUILD)/completion/fish \
+		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/pegfs.fish
 	$(Q)for page in $(wildcard README.md docs/*.md); do \
 		install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/doc/pegfs/$${page##*/}; done
 
 uninstall:
 	$(Q)rm -rf $(DESTDIR)$(PREFIX)/bin/pegfs $(DESTDIR)$(PREFIX)/lib/pegfs \
 		$(DESTDIR)$(PREFIX)/share/doc/pegfs $(DESTDIR)$(MOUNT_HELPER_DIR)/mount.fuse.pegfs \
-		$(addprefix $(DESTDIR)$(PREFIX)/share/man/man1/,$(notdir $(wildcard docs/*.1)))
+		$(addprefix $(DESTDIR)$(PREFIX)/share/,man/man1/pegfs.1 zsh/$(ZSH_DIR)/_pegfs \
+		bash-completion/completions/pegfs fish/vendor_completions.d/pegfs.fish)
 
 clean:
 	$(Q)rm -rf build
@@ -375,7 +410,7 @@ help:
 	@echo 'make check-asan    the whole suite under ASan and UBSan (also: make sanitize)'
 	@echo 'make check-tiny    the same with every tunable at its smallest'
 	@echo 'make stress        CALLS=100000 calls: is anything left, does anything grow?'
-	@echo 'make install       PREFIX=/usr/local DESTDIR=; make uninstall'
+	@echo 'make install       PREFIX=/usr/local DESTDIR=; make uninstall; make man: the page alone'
 	@echo 'make deps          install what is missing for all of this'
 	@echo 'make lint          layers, headers, gcc -fanalyzer, clang-tidy, cppcheck, shellcheck, mandoc'
 	@echo 'make format        clang-format in place; make format-check'

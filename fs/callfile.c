@@ -31,6 +31,7 @@
 #include "core/base/bytes.h"
 #include "core/base/map.h"
 #include "core/base/xalloc.h"
+#include "core/running/quota.h"
 #include "core/tools/arguments.h"
 #include "core/tools/document.h"
 #include "fs/answer.h"
@@ -73,6 +74,7 @@ struct callfile {
 	int sticky; /* a positive errno; 0: none */
 	struct document document;
 	struct arguments *run; /* owned; what `run` was given; NULL: the request is JSON */
+	size_t charged;        /* bytes of server->gathering, for the opener */
 	size_t last_write_at;  /* in document.bytes: what the last write added */
 	uint64_t seq;          /* of the call, in PHASE_RUN */
 	uint64_t refused_seq;  /* of what a flush left, in PHASE_GATHER; 0: nothing */
@@ -175,6 +177,14 @@ struct callfile *callfile_new(struct server *server, struct tool *tool, uint64_t
 		enter_readable(file);
 	note(file);
 	return file;
+}
+
+/* What was gathered is needed no longer. */
+static void drop_document(struct callfile *file)
+{
+	quota_give(&file->server->gathering, file->opener_uid, file->charged);
+	file->charged = 0;
+	document_reset(&file->document);
 }
 
 static void look_at_callers(void *arg);
@@ -296,7 +306,7 @@ static void on_call_end(void *arg, const struct call *call)
 		file->result = answer_of_call(file->server->calls, call, file->run);
 	/* Its bytes are needed once more where its writer was let go and may come again. */
 	if (!file->detached)
-		document_reset(&file->document);
+		drop_document(file);
 	loop_cancel_timer(&file->look_timer);
 	note(file);
 	answer_waiting(file);
@@ -324,7 +334,7 @@ static void refuse_write(
 	if (file->readable)
 		file->result =
 			answer_of_refusal(calls, calls_get(calls, seq), file->tool, file->run, why);
-	document_reset(&file->document);
+	drop_document(file);
 	note(file);
 	fuse_reply_err(req, file->sticky);
 }
@@ -389,7 +399,7 @@ static void start_call(struct callfile *file, fuse_req_t req, size_t size)
 		file->write = park(file, req, size, 0);
 		return;
 	}
-	document_reset(&file->document);
+	drop_document(file);
 	accept_write(file, req, size);
 }
 
@@ -408,8 +418,20 @@ static void show_help(struct callfile *file, fuse_req_t req, size_t size)
 {
 	file->phase = PHASE_DONE;
 	file->result = answer_of_help(file->tool, file->run);
-	document_reset(&file->document);
+	drop_document(file);
 	accept_write(file, req, size);
+}
+
+/* What is gathered lies in memory, and anybody can open very many files. */
+static int charge(struct callfile *file, size_t bytes, struct fail *why)
+{
+	struct quota *quota = &file->server->gathering;
+	if (!quota_take(quota, file->opener_uid, bytes))
+		return fail_set(why, -EBUSY,
+			"uid %u has open call files with more than %zu bytes written; close some",
+			(unsigned)file->opener_uid, quota->max);
+	file->charged += bytes;
+	return 0;
 }
 
 /* The tool as it is now: it may have been edited, or removed, since the file was opened. */
@@ -436,6 +458,7 @@ static void write_gather(struct callfile *file, fuse_req_t req, const char *byte
 		calls_forget(file->server->calls, file->refused_seq);
 	file->refused_seq = 0;
 	if (load_caller(file, fuse_req_ctx(req), &why) == 0 && refresh_tool(file, &why) == 0 &&
+		charge(file, size, &why) == 0 &&
 		document_add(&file->document, bytes, size, &why) == 0 &&
 		file->document.state == DOCUMENT_COMPLETE && file->document.kind == DOCUMENT_RUN)
 		help = read_run(file, &why);
@@ -470,7 +493,7 @@ static void write_again(struct callfile *file, fuse_req_t req, const char *bytes
 		file->write = park(file, req, size, 0);
 		return;
 	}
-	document_reset(&file->document);
+	drop_document(file);
 	file->sticky = file->outcome;
 	answer_write(file, req, file->outcome, size);
 }
@@ -569,7 +592,7 @@ void callfile_truncate(struct callfile *file)
 {
 	if (file->phase != PHASE_GATHER)
 		return;
-	document_reset(&file->document);
+	drop_document(file);
 	file->kept->gathered = 0;
 	file->lost = false;
 }
@@ -683,6 +706,7 @@ void callfile_free(struct callfile *file)
 	loop_cancel_timer(&file->look_timer);
 	if (file->readable)
 		leave_readable(file);
+	drop_document(file);
 	document_release(&file->document);
 	free_run(file);
 	bytes_unref(file->result);

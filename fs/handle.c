@@ -180,6 +180,21 @@ static int read_growing(
 	return result;
 }
 
+int handle_rewind(struct server *server, struct handle *handle, const struct node *dir,
+	const struct fuse_ctx *ctx)
+{
+	struct fail why = FAIL_INIT;
+	struct listing *listing = handle->listed ? listing_new(server, dir, ctx, &why) : NULL;
+	if (handle->listed && !listing)
+		return why.code;
+	if (listing) {
+		listing_free(handle->listing);
+		handle->listing = listing;
+	}
+	handle->listed = true;
+	return 0;
+}
+
 bool handle_is_readable(const struct server *server, const struct handle *handle)
 {
 	if (handle->kind != HANDLE_GROWING)

@@ -39,6 +39,7 @@ struct handle {
 	int fd;                       /* HANDLE_FILE: owned */
 	struct callfile *callfile;    /* HANDLE_CALL: owned */
 	struct listing *listing;      /* HANDLE_DIR: owned */
+	bool listed;                  /* HANDLE_DIR: somebody has read from its beginning */
 };
 
 struct handles {
@@ -84,6 +85,10 @@ struct handle *handle_new(enum handle_kind kind);
 
 /* A handle for reading a node, as it is now; or NULL and *why. */
 struct handle *handle_open(struct server *server, const struct node *node, struct fail *why);
+
+/* Before a directory is read from its beginning: again it is read as it is then. 0 or an errno. */
+int handle_rewind(struct server *server, struct handle *handle, const struct node *dir,
+	const struct fuse_ctx *ctx);
 
 /* Whether there is something to read, or nothing to wait for. */
 bool handle_is_readable(const struct server *server, const struct handle *handle);

@@ -198,11 +198,27 @@ static int open_to_read(struct server *server, const struct node *node, struct f
 	return 0;
 }
 
+/*
+ * The kernel finds the nodes of a call by look-ups, which only its owner can make; but root of a
+ * container may come by a file handle (open_by_handle_at(2)), whose number can be guessed.
+ */
+static int check_reach(
+	const struct server *server, const struct node *node, const struct fuse_ctx *ctx)
+{
+	if (!node->call)
+		return 0;
+	const struct caller caller = { .who = { .uid = ctx->uid },
+		.pid_ns = caller_pid_namespace(ctx->pid) };
+	return calls_may_see(server->calls, node->call, &caller) ? 0 : -ESTALE;
+}
+
 static void on_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct server *server = server_of(req);
 	struct node node;
 	int result = node_get(server, ino, &node);
+	if (result == 0)
+		result = check_reach(server, &node, fuse_req_ctx(req));
 	bool to_write = (fi->flags & O_ACCMODE) != O_RDONLY || fi->flags & O_TRUNC;
 	if (result == 0 && to_write && !node_is_writable(&node))
 		result = -EROFS;
@@ -333,6 +349,8 @@ static void on_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 	struct fail why = FAIL_INIT;
 	struct listing *listing = NULL;
 	int result = node_get(server, ino, &node);
+	if (result == 0)
+		result = check_reach(server, &node, fuse_req_ctx(req));
 	if (result == 0 && !node_is_dir(&node))
 		result = -ENOTDIR;
 	if (result == 0 && !(listing = listing_new(server, &node, fuse_req_ctx(req), &why)))
@@ -376,12 +394,15 @@ static size_t add_entry_plus(fuse_req_t req, const struct node *dir, char *at, s
 static void reply_listing(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 	const struct fuse_file_info *fi, bool plus)
 {
-	const struct handle *handle = handle_of(req, ino, fi);
+	struct handle *handle = handle_of(req, ino, fi);
 	if (!handle)
 		return;
 	struct node dir;
-	if (!handle->listing || node_get(server_of(req), ino, &dir) < 0) {
-		fuse_reply_err(req, ENOTDIR);
+	int result = handle->listing ? node_get(server_of(req), ino, &dir) : -ENOTDIR;
+	if (result == 0 && offset == 0)
+		result = handle_rewind(server_of(req), handle, &dir, fuse_req_ctx(req));
+	if (result < 0) {
+		fuse_reply_err(req, -result);
 		return;
 	}
 	auto_free char *bytes = malloc(size);

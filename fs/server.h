@@ -9,6 +9,7 @@
 #include "core/base/loop.h"
 #include "core/running/calls.h"
 #include "core/running/executor.h"
+#include "core/running/quota.h"
 #include "core/tools/registry.h"
 #include "core/tools/watch.h"
 #include "fs/file.h"
@@ -33,8 +34,8 @@ struct server {
 	struct views views;
 	struct files files;
 	struct handles handles;
-	struct map
-		readable; /* node number -> struct callfile, of those that can be read; borrowed */
+	struct map readable;      /* node number -> struct callfile, of those that can be read */
+	struct quota gathering;   /* bytes of requests that are not complete yet */
 	struct stat integrations; /* as that file was when it was read */
 	struct state *state;      /* borrowed: what survives this process */
 	struct link link;         /* to the supervisor */

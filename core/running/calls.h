@@ -18,8 +18,10 @@ struct calls_config {
 	unsigned keep;       /* finished calls kept of each caller and tool; 0: the default */
 	unsigned timeout_ms; /* longest a call may take; 0: the executor's */
 	size_t bytes_max;    /* that finished calls hold, in all; 0: half of dir_fd's file system */
+	size_t pending_max;  /* bytes of requests of one uid that wait or run; 0: the default */
 };
 #define CALLS_KEEP_DEFAULT 64
+#define CALLS_PENDING_MAX_DEFAULT ((size_t)256 << 20)
 
 /* News of a call for those who look at it (nodes that can be waited on, caches). */
 struct calls_listener {
