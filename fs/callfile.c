@@ -41,7 +41,6 @@
 #include "fs/session.h"
 
 #define LOOK_EVERY_MS 50
-#define SIZE_AHEAD (1024 * 1024) /* beyond the position of who has written and waits */
 
 enum phase { PHASE_GATHER, PHASE_RUN, PHASE_DONE };
 
@@ -121,7 +120,9 @@ bool callfile_size(const struct server *server, fuse_ino_t ino, size_t *size)
 	const struct callfile *file = map_get(&server->readable, ino);
 	if (!file)
 		return false;
-	size_t after = file->result && file->result->len ? file->result->len : SIZE_AHEAD;
+	/* Before there is a result: beyond wherever its request may end. */
+	size_t after = file->result && file->result->len ? file->result->len
+							 : file->document.bytes.max + 1;
 	*size = (size_t)(file->base > 0 ? file->base : file->write_end) + after;
 	return true;
 }
