@@ -74,9 +74,9 @@ static int set_lib_dir(struct mount_options *options, const struct option_row *r
 	const char *value, struct fail *why)
 {
 	(void)row;
-	(void)why;
-	replace(&options->lib_dir, value);
-	return 0;
+	free(options->lib_dir);
+	options->lib_dir = realpath(value, NULL); /* the daemon leaves the working directory */
+	return options->lib_dir ? 0 : fail_errno(why, "--lib-dir '%s'", value);
 }
 
 static int set_foreground(struct mount_options *options, const struct option_row *row,
@@ -152,6 +152,7 @@ static int set_integrations(struct mount_options *options, const struct option_r
 	const char *value, struct fail *why)
 {
 	(void)row;
+	free(options->integrations);
 	options->integrations = realpath(value, NULL);
 	return options->integrations ? 0 : fail_errno(why, "--integrations '%s'", value);
 }
@@ -209,9 +210,9 @@ static const struct option_row rows[] = {
 	{ "result-max", 0, "BYTES", "of one result",
 		NUMBER(NUMBER_SIZE, 1024, 1 << 28, 1, executor.result_max) },
 	{ "log-max", 0, "BYTES", "that are kept of what a call prints",
-		NUMBER(NUMBER_SIZE, 0, 1 << 28, 1, executor.output_max) },
+		NUMBER(NUMBER_SIZE, 1, 1 << 28, 1, executor.output_max) },
 	{ "progress-max", 0, "BYTES", "that are kept of a call's progress",
-		NUMBER(NUMBER_SIZE, 0, 1 << 28, 1, executor.progress_max) },
+		NUMBER(NUMBER_SIZE, 1, 1 << 28, 1, executor.progress_max) },
 	{ "hosts", 0, "NUMBER", "tool host processes at once",
 		NUMBER(NUMBER_UNSIGNED, 1, 10000, 1, executor.hosts_max) },
 	{ "hosts-per-tool", 0, "NUMBER", "of one tool and caller",
