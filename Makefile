@@ -362,6 +362,30 @@ lint-shell:
 lint-man: $(MAN_PAGE)
 	$(Q)mandoc -Tlint -Wwarning $<
 
+# ------------------------------------------------------------------------------------- static
+
+# One file that carries lib/pegfs, with a warden that needs no libraries either, as an archive.
+.PHONY: static
+static: $(BUILD)/pegfs-static
+
+$(BUILD)/lib.tar: $(LIB_DIR)/host.stamp $(LIB_DIR)/node_modules.stamp
+	$(call say,TAR,$@)
+	@rm -rf $(BUILD)/lib-static && mkdir -p $(BUILD)/lib-static
+	$(Q)cp -r $(LIB_DIR)/host $(LIB_DIR)/node_modules $(LIB_DIR)/package.json $(BUILD)/lib-static
+	$(Q)rm -rf $(BUILD)/lib-static/node_modules/.bin
+	$(Q)$(CC) $(BASE_FLAGS) $(WARNINGS) $(HARDENING) $(FORTIFY) -O2 -s -static-pie \
+		-o $(BUILD)/lib-static/host/warden/warden core/host/warden/warden.c
+	$(Q)tar --format=ustar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 \
+		-C $(BUILD)/lib-static -cf $@ .
+
+$(BUILD)/embedded.o: core/embedded.S $(BUILD)/lib.tar
+	$(Q)$(CC) -DLIBDIR_ARCHIVE='"$(BUILD)/lib.tar"' -c -o $@ $<
+
+# The linker warns of libfuse's modules, which nothing here loads.
+$(BUILD)/pegfs-static: $(call obj,fs/main.c) $(BUILD)/embedded.o $(FS_LIB) $(CORE_LIB)
+	$(call say,LINK,$@)
+	$(Q)$(LINK) -static-pie -o $@ $^ $(FUSE_LIBS) $(CORE_LIBS) -lpthread -ldl
+
 # ----------------------------------------------------------------------------- deps, install
 
 .PHONY: deps deps-demo deps-check demo install uninstall clean help
@@ -411,6 +435,7 @@ help:
 	@echo 'make check-tiny    the same with every tunable at its smallest'
 	@echo 'make stress        CALLS=100000 calls: is anything left, does anything grow?'
 	@echo 'make install       PREFIX=/usr/local DESTDIR=; make uninstall; make man: the page alone'
+	@echo 'make static        build/pegfs-static: one file for any x86-64 container; make deb'
 	@echo 'make deps          install what is missing for all of this'
 	@echo 'make lint          layers, headers, gcc -fanalyzer, clang-tidy, cppcheck, shellcheck, mandoc'
 	@echo 'make format        clang-format in place; make format-check'
