@@ -4,12 +4,16 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/xalloc.h"
+#include "core/running/record.h"
 #include "fs/callfile.h"
 #include "fs/listing.h"
 #include "fs/server.h"
+
+#define BYTES_MAX (64 * 1024) /* what is held in memory of a call for each who has it open */
 
 void handles_init(struct handles *handles, struct state *state)
 {
@@ -146,6 +150,26 @@ static bool is_growing(const struct node *node)
 	       (node->type->part == CALL_PART_LOG || node->type->part == CALL_PART_PROGRESS);
 }
 
+/* Many may read the same result of 64 MiB: each has a descriptor, not a copy. */
+static struct handle *open_part(struct server *server, const struct node *node, struct fail *why)
+{
+	struct handle *handle = handle_new(HANDLE_PART);
+	handle->len = node->call->part_len[node->type->part];
+	handle->fd = calls_open(server->calls, node->call, node->type->part, &handle->start);
+	if (handle->fd >= 0)
+		return handle;
+	fail_set(why, handle->fd, "cannot open what call %s left: %s", node->call->id,
+		strerror(-handle->fd));
+	free_handle(handle);
+	return NULL;
+}
+
+static bool is_large(const struct node *node)
+{
+	return node->call && call_state_is_final(node->call->state) &&
+	       node->type->part != CALL_PARTS && node->call->part_len[node->type->part] > BYTES_MAX;
+}
+
 struct handle *handle_open(struct server *server, const struct node *node, struct fail *why)
 {
 	if (node->kind == NODE_FILE)
@@ -154,6 +178,8 @@ struct handle *handle_open(struct server *server, const struct node *node, struc
 		return open_bytes(view_get(server, node, why));
 	if (is_growing(node))
 		return open_growing(node);
+	if (is_large(node))
+		return open_part(server, node, why);
 	return open_bytes(view_get_of_call(server, node, why));
 }
 
@@ -168,13 +194,38 @@ static int read_file(int fd, size_t size, size_t offset, struct buf *out)
 	return 0;
 }
 
+static int read_part(
+	const struct handle *handle, size_t len, size_t size, size_t offset, struct buf *out)
+{
+	if (offset >= len)
+		return 0;
+	if (size > len - offset)
+		size = len - offset;
+	return record_read_range(handle->fd, handle->start + (off_t)offset, size, out);
+}
+
+/* How much of it there is; of a call that is forgotten all that it left. A negative errno. */
+static ssize_t grown(struct server *server, struct handle *handle)
+{
+	const struct call *call = calls_get(server->calls, handle->seq);
+	struct stat st;
+	if (call && call->part_len[handle->part] == 0)
+		return 0;
+	if (call && handle->fd < 0)
+		handle->fd = calls_open(server->calls, call, handle->part, &handle->start);
+	if (call)
+		return handle->fd < 0 ? handle->fd : (ssize_t)call->part_len[handle->part];
+	/* Nothing of it was read while it was there. */
+	if (handle->fd < 0)
+		return -ESTALE;
+	return fstat(handle->fd, &st) < 0 ? -errno : st.st_size;
+}
+
 static int read_growing(
 	struct server *server, struct handle *handle, size_t size, size_t offset, struct buf *out)
 {
-	const struct call *call = calls_get(server->calls, handle->seq);
-	struct fail why = FAIL_INIT;
-	int result =
-		call ? calls_read(server->calls, call, handle->part, offset, size, out, &why) : 0;
+	ssize_t len = grown(server, handle);
+	int result = len < 0 ? (int)len : read_part(handle, (size_t)len, size, offset, out);
 	if (offset + out->len > handle->read_end)
 		handle->read_end = offset + out->len;
 	return result;
@@ -240,6 +291,8 @@ int handle_read(
 		return buf_append(out, handle->bytes->data + offset, size);
 	case HANDLE_FILE:
 		return read_file(handle->fd, size, offset, out);
+	case HANDLE_PART:
+		return read_part(handle, handle->len, size, offset, out);
 	case HANDLE_GROWING:
 		return read_growing(server, handle, size, offset, out);
 	case HANDLE_CALL:

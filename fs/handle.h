@@ -23,6 +23,7 @@ struct server;
 enum handle_kind {
 	HANDLE_BYTES,   /* a text as it was when it was opened */
 	HANDLE_GROWING, /* a part of a call that still grows: read through */
+	HANDLE_PART,    /* a large part of a call that has ended */
 	HANDLE_FILE,    /* a tool's own file */
 	HANDLE_CALL,    /* `call`, opened for writing */
 	HANDLE_CANCEL,  /* `cancel`, opened for writing */
@@ -36,7 +37,9 @@ struct handle {
 	enum call_part part;          /* HANDLE_GROWING */
 	size_t read_end;              /* HANDLE_GROWING: up to where it has been read */
 	struct fuse_pollhandle *poll; /* HANDLE_GROWING: owned; NULL: nobody waits */
-	int fd;                       /* HANDLE_FILE: owned */
+	int fd;                       /* HANDLE_FILE, HANDLE_PART, HANDLE_GROWING: owned; or -1 */
+	off_t start;                  /* HANDLE_PART, HANDLE_GROWING: where it begins in fd */
+	size_t len;                   /* HANDLE_PART */
 	struct callfile *callfile;    /* HANDLE_CALL: owned */
 	struct listing *listing;      /* HANDLE_DIR: owned */
 	bool listed;                  /* HANDLE_DIR: somebody has read from its beginning */

@@ -813,6 +813,12 @@ int calls_read(const struct calls *calls, const struct call *call, enum call_par
 	return record_read(calls->config.dir_fd, call, part, offset, size, out, why);
 }
 
+int calls_open(
+	const struct calls *calls, const struct call *call, enum call_part part, off_t *offset)
+{
+	return record_open(calls->config.dir_fd, call, part, offset);
+}
+
 struct bytes *calls_load(
 	const struct calls *calls, const struct call *call, enum call_part part, struct fail *why)
 {

@@ -121,6 +121,10 @@ bool calls_may_see(const struct calls *calls, const struct call *call, const str
 int calls_read(const struct calls *calls, const struct call *call, enum call_part part,
 	size_t offset, size_t size, struct buf *out, struct fail *why);
 
+/* As record_open(): for who reads on when the call is forgotten. */
+int calls_open(
+	const struct calls *calls, const struct call *call, enum call_part part, off_t *offset);
+
 /* All that can be read of a part now; a new reference, or NULL and *why. */
 struct bytes *calls_load(
 	const struct calls *calls, const struct call *call, enum call_part part, struct fail *why);
