@@ -638,8 +638,8 @@ static uint64_t refuse_partial(struct callfile *file)
 {
 	struct fail why = FAIL_INIT;
 	fail_set(&why, -EINVAL,
-		"the request ends in the middle: %zu bytes came, and more was to follow; nothing was "
-		"run",
+		"the request ends before its JSON object is closed (after %zu bytes): a '}' or a quote "
+		"is missing; nothing was run",
 		file->document.bytes.len);
 	return calls_refuse(file->server->calls, file->tool, &file->caller, file->reserved, &why);
 }

@@ -184,7 +184,7 @@ static int set_log_level(struct mount_options *options, const struct option_row 
 /* clang-format off: a table reads by its lines */
 static const struct option_row rows[] = {
 	{ "tools", 't', "DIR:DIR...",
-		"the tool directories; the last that has a tool of a name wins\n"
+		"directories that hold tools; the last that has a tool of a name wins\n"
 		"(default: PI_TOOLS_DIRS)",
 		OTHER(set_tools) },
 	{ "foreground", 'f', NULL, "stay in front, log to standard error", OTHER(set_foreground) },
