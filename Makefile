@@ -14,6 +14,7 @@ PYTHON ?= /usr/bin/python3
 PREFIX ?= /usr/local
 # Where mount(8) looks for helpers; it looks nowhere else, so only a private PREFIX has its own.
 MOUNT_HELPER_DIR ?= $(if $(filter /usr /usr/local,$(PREFIX)),/sbin,$(PREFIX)/sbin)
+SYSTEMD_DIR ?= $(PREFIX)/lib/systemd/system
 # zsh looks here for what the system's packages bring, and in site-functions for the rest.
 ZSH_DIR := $(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)
 # Picks tests: a name or a part of one, as in `make check-unit T=manifest`.
@@ -386,6 +387,20 @@ $(BUILD)/pegfs-static: $(call obj,fs/main.c) $(BUILD)/embedded.o $(FS_LIB) $(COR
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -static-pie -o $@ $^ $(FUSE_LIBS) $(CORE_LIBS) -lpthread -ldl
 
+# ---------------------------------------------------------------------------------------- deb
+
+# Who answers for a package is for the one who makes it to say.
+MAINTAINER ?= pegfs packagers <pegfs@packages.invalid>
+DEB_ROOT := $(BUILD)/deb/root
+
+.PHONY: deb
+deb: all man
+	@rm -rf $(BUILD)/deb
+	$(Q)+$(MAKE) install PREFIX=/usr MOUNT_HELPER_DIR=/sbin SYSTEMD_DIR=/lib/systemd/system \
+		DESTDIR='$(CURDIR)/$(DEB_ROOT)' >/dev/null
+	$(call say,DEB,pegfs $(VERSION))
+	$(Q)mountscripts/debian/build.sh $(DEB_ROOT) $(VERSION) '$(MAN_DATE)' '$(MAINTAINER)'
+
 # ----------------------------------------------------------------------------- deps, install
 
 .PHONY: deps deps-demo deps-check demo install uninstall clean help
@@ -407,7 +422,13 @@ install: all man
 	$(Q)cp -r $(LIB_DIR) $(DESTDIR)$(PREFIX)/lib/pegfs
 	$(Q)rm -f $(DESTDIR)$(PREFIX)/lib/pegfs/*.stamp
 	$(Q)ln -sfn $(PREFIX)/bin/pegfs $(DESTDIR)$(MOUNT_HELPER_DIR)/mount.fuse.pegfs
+	$(Q)install -d $(DESTDIR)$(SYSTEMD_DIR)
+	$(Q)sed 's,/usr/bin/,$(PREFIX)/bin/,' 'mountscripts/systemd/pegfs@.service' \
+		>'$(DESTDIR)$(SYSTEMD_DIR)/pegfs@.service'
+	$(Q)chmod 644 '$(DESTDIR)$(SYSTEMD_DIR)/pegfs@.service'
 	$(Q)install -D -m 644 $(MAN_PAGE) $(DESTDIR)$(PREFIX)/share/man/man1/pegfs.1
+	$(Q)install -d $(DESTDIR)$(PREFIX)/share/man/man8
+	$(Q)ln -sfn ../man1/pegfs.1 $(DESTDIR)$(PREFIX)/share/man/man8/mount.fuse.pegfs.8
 	$(Q)install -D -m 644 $(BUILD)/completion/bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/pegfs
 	$(Q)install -D -m 644 $(BUILD)/completion/zsh $(DESTDIR)$(PREFIX)/share/zsh/$(ZSH_DIR)/_pegfs
 	$(Q)install -D -m 644 $(BUILD)/completion/fish \
@@ -418,7 +439,8 @@ install: all man
 uninstall:
 	$(Q)rm -rf $(DESTDIR)$(PREFIX)/bin/pegfs $(DESTDIR)$(PREFIX)/lib/pegfs \
 		$(DESTDIR)$(PREFIX)/share/doc/pegfs $(DESTDIR)$(MOUNT_HELPER_DIR)/mount.fuse.pegfs \
-		$(addprefix $(DESTDIR)$(PREFIX)/share/,man/man1/pegfs.1 zsh/$(ZSH_DIR)/_pegfs \
+		'$(DESTDIR)$(SYSTEMD_DIR)/pegfs@.service' \
+		$(addprefix $(DESTDIR)$(PREFIX)/share/,man/man1/pegfs.1 man/man8/mount.fuse.pegfs.8 zsh/$(ZSH_DIR)/_pegfs \
 		bash-completion/completions/pegfs fish/vendor_completions.d/pegfs.fish)
 
 clean:

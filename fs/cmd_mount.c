@@ -5,10 +5,13 @@
 #include <getopt.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -49,7 +52,26 @@ struct mounted {
 	const struct mount_options *options;
 	struct waiter waiter;
 	struct statedir state;
+	bool is_told; /* systemd, that the mount is ready */
 };
+
+/* systemd's protocol for a service of Type=notify (sd_notify(3)), where it has started us. */
+static void tell_systemd(void)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	size_t len = path ? strlen(path) : 0;
+	if (len == 0 || len >= sizeof(address.sun_path))
+		return;
+	memcpy(address.sun_path, path, len);
+	if (*path == '@')
+		address.sun_path[0] = '\0';
+	static const char ready[] = "READY=1";
+	auto_close int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || sendto(fd, ready, strlen(ready), MSG_NOSIGNAL, (struct sockaddr *)&address,
+			      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)) < 0)
+		log_errno(LOG_LEVEL_WARNING, "cannot tell systemd that the mount is ready");
+}
 
 static void on_news(void *arg, const struct supervisor_news *news)
 {
@@ -59,6 +81,9 @@ static void on_news(void *arg, const struct supervisor_news *news)
 		.generation = news->generation,
 		.failed_reloads = news->failed_reloads };
 	statedir_tell(&mounted->state, &told);
+	if (!mounted->is_told)
+		tell_systemd();
+	mounted->is_told = true;
 	if (waiter->fd >= 0) {
 		if (io_write_all(waiter->fd, "READY\n", 6) < 0)
 			log_errno(LOG_LEVEL_WARNING, "cannot tell that the mount is ready");

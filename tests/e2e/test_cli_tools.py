@@ -134,11 +134,11 @@ def test_errors_are_those_of_the_tree(m):
 def test_status_of_a_mount(m):
     m.say("hello", {"name": "Ada"})
     status = json.loads(pegfs("status", "--json", "--mount", m.path).out)
-    assert status["server_pid"] == m.pid and status["directories"] == m.tools
+    assert status["supervisor_pid"] == m.pid != status["server_pid"] and status["directories"] == m.tools
     assert status["tools"] == len([name for name in os.listdir(m.path) if (m.path / name).is_dir()]) - 1
     assert status["calls_running"] == 0 and status["uptime_seconds"] >= 0
     text = pegfs("status", "--mount", m.path).out
-    assert f"mount        {m.path}\n" in text and f"process {m.pid}, version" in text
+    assert f"mount        {m.path}\n" in text and f"process {status['server_pid']}, version" in text
     assert "see 'pegfs errors'" in text
 
 
@@ -165,7 +165,7 @@ def test_colours_change_nothing_else():
 
 # ---- every command
 
-COMMANDS = ["mount", "umount", "list", "show", "call", "prompt", "schema", "status", "errors", "new",
+COMMANDS = ["mount", "umount", "reload", "list", "show", "call", "prompt", "schema", "status", "errors", "new",
             "check", "sync", "completion"]
 
 
