@@ -18,6 +18,7 @@
 #include "fs/callfile.h"
 #include "fs/options.h"
 #include "fs/server.h"
+#include "fs/session.h"
 #include "tests/unit/scratch.h"
 
 #define DOCUMENT "{\"name\":\"Ada\"}"
@@ -142,12 +143,42 @@ bool executor_owns_pid(const struct executor *executor, pid_t pid)
 	return false;
 }
 
+void executor_recover(struct executor *executor, const struct executor_heirs *heirs, void *arg)
+{
+	(void)executor;
+	(void)heirs;
+	(void)arg;
+}
+
 static enum verdict verdict = VERDICT_NONE;
 
 enum verdict verdict_load(pid_t tid)
 {
 	(void)tid;
 	return verdict;
+}
+
+/* ---- the session: no request comes twice here */
+
+static uint64_t unique;
+static bool is_repeat, has_lost_data;
+
+uint64_t session_unique(const struct session *session)
+{
+	(void)session;
+	return unique;
+}
+
+bool session_is_repeat(const struct session *session)
+{
+	(void)session;
+	return is_repeat;
+}
+
+bool session_has_lost_data(const struct session *session)
+{
+	(void)session;
+	return has_lost_data;
 }
 
 void server_refresh_environment(struct server *server)
@@ -162,6 +193,8 @@ struct world {
 	struct server server;
 	struct mount_options options;
 	struct callfile *file;
+	struct state_handle places[4]; /* what the file keeps for the next server */
+	size_t place_count;
 	struct request requests[64];
 	size_t request_count;
 	struct fuse_ctx ctx;
@@ -239,11 +272,19 @@ static int teardown(void **state)
 	return result;
 }
 
+static struct callfile *new_file(struct world *world, int flags)
+{
+	struct state_handle *place = &world->places[world->place_count++ % 4];
+	memset(place, 0, sizeof(*place));
+	place->ino = 5;
+	return callfile_new(
+		&world->server, world->server.snapshot->tools[0], 0, &world->ctx, place, flags);
+}
+
 static void open_file(struct world *world, int flags)
 {
 	close_file(world);
-	world->file = callfile_new(
-		&world->server, world->server.snapshot->tools[0], 0, &world->ctx, 5, flags);
+	world->file = new_file(world, flags);
 }
 
 static struct request *next_request(struct world *world)
@@ -261,6 +302,7 @@ static fuse_req_t req_of(struct request *request)
 static struct request *write_at(struct world *world, const char *bytes, off_t offset)
 {
 	struct request *request = next_request(world);
+	unique++;
 	callfile_write(world->file, req_of(request), bytes, strlen(bytes), offset);
 	return request;
 }
@@ -621,8 +663,7 @@ static void the_size_of_a_node_that_is_read_is_where_the_result_ends(void **stat
 	callfile_size(&world->server, 5, &size);
 	assert_int_equal(size, 14 + strlen(RESULT));
 	/* Opened twice, by /proc/self/fd: the number is one. */
-	struct callfile *second = callfile_new(
-		&world->server, world->server.snapshot->tools[0], 0, &world->ctx, 5, O_RDWR);
+	struct callfile *second = new_file(world, O_RDWR);
 	close_file(world);
 	assert_true(callfile_size(&world->server, 5, &size));
 	callfile_free(second);
@@ -679,6 +720,15 @@ static const struct call *newest_call(struct world *world)
 	memset(&caller, 0, sizeof(caller));
 	caller.who.uid = 1000;
 	return calls_nearest(world->server.calls, world->server.snapshot->tools[0], &caller, true);
+}
+
+static uint64_t newest_seq(struct world *world)
+{
+	struct caller caller;
+	memset(&caller, 0, sizeof(caller));
+	caller.who.uid = 1000;
+	return calls_nearest(world->server.calls, world->server.snapshot->tools[0], &caller, false)
+		->seq;
 }
 
 static void what_was_never_complete_is_told_in_the_results(void **state)
@@ -994,6 +1044,118 @@ static void a_mount_that_ends_answers_all_that_is_held(void **state)
 	check_reply(writer, "EIO");
 }
 
+/* ---- the next server: what it knows is what was noted in the place */
+
+static void die_and_revive(struct world *world)
+{
+	struct state_handle *place = &world->places[(world->place_count - 1) % 4];
+	struct state_handle noted = *place;
+	close_file(world); /* of the dead one; its call is the executor's and runs on */
+	*place = noted;
+	world->file = callfile_revive(&world->server, world->server.snapshot->tools[0], place);
+	assert_non_null(world->file);
+}
+
+/* The kernel sends again what was not answered. */
+static struct request *write_again(struct world *world, const char *bytes, off_t offset)
+{
+	struct request *request = next_request(world);
+	is_repeat = true;
+	callfile_write(world->file, req_of(request), bytes, strlen(bytes), offset);
+	is_repeat = false;
+	return request;
+}
+
+static void a_call_is_waited_for_by_the_next_server(void **state)
+{
+	struct world *world = *state;
+	go_to(world, RUNNING, true);
+	die_and_revive(world);
+	struct request *reader = read_at(world, 14, 0);
+	check_reply(reader, "held");
+	check_reply(write_at(world, DOCUMENT, 14), "EBUSY");
+	end_job(last_job(), JOB_DONE);
+	check_reply(reader, "data: " RESULT);
+	assert_int_equal(job_count, 1);
+}
+
+static void a_held_write_that_comes_again_starts_nothing(void **state)
+{
+	struct world *world = *state;
+	static const enum job_end ends[] = { JOB_DONE, JOB_FAILED };
+	static const char *const replies[] = { "ok 14", "EIO" };
+	for (size_t i = 0; i < 2; i++)
+		for (int ended_before = 0; ended_before < 2; ended_before++) {
+			job_count = 0;
+			go_to(world, RUNNING, false);
+			if (ended_before) { /* the server died with the answer in its hands */
+				calls_unwatch(world->server.calls, newest_seq(world));
+				end_job(last_job(), ends[i]);
+			}
+			die_and_revive(world);
+			struct request *request = write_again(world, DOCUMENT, 0);
+			if (!ended_before) {
+				check_reply(request, "held");
+				end_job(last_job(), ends[i]);
+			}
+			check_reply(request, replies[i]);
+			assert_int_equal(job_count, 1);
+		}
+}
+
+static void a_result_is_read_on_where_reading_had_come(void **state)
+{
+	struct world *world = *state;
+	go_to(world, READ, true);
+	die_and_revive(world);
+	check_reply(read_at(world, 14 + 2, 0),
+		"data: content\":[{\"type\":\"text\",\"text\":\"hi\"}]}\n");
+	check_reply(read_at(world, 14 + (off_t)strlen(RESULT), 0), "eof");
+	check_reply(write_at(world, DOCUMENT, 100), "ok 14");
+	end_job(last_job(), JOB_DONE);
+}
+
+static void what_had_failed_fails_on(void **state)
+{
+	struct world *world = *state;
+	static const enum place places[] = { FAILED, REFUSED, CANCELED };
+	static const char *const replies[] = { "EIO", "EINVAL", "ECANCELED" };
+	for (size_t i = 0; i < 3; i++) {
+		go_to(world, places[i], false);
+		die_and_revive(world);
+		size_t before = job_count;
+		check_reply(write_at(world, DOCUMENT, 0), replies[i]);
+		assert_int_equal(job_count, before);
+	}
+}
+
+static void bytes_that_were_gathered_are_lost_and_that_is_said(void **state)
+{
+	struct world *world = *state;
+	go_to(world, PARTIAL, true);
+	die_and_revive(world);
+	check_reply(read_at(world, 8, 0), "EIO");
+	check_reply(make(world, FLUSH), "EIO");
+	check_reply(write_at(world, "\"Ada\"}", 8), "EIO");
+	assert_int_equal(job_count, 0);
+	/* But the only write, not answered yet, is whole. */
+	go_to(world, EMPTY, false);
+	write_at(world, "{\"name\":", 0);
+	die_and_revive(world);
+	check_reply(write_again(world, "{\"name\":", 0), "ok 8");
+	check_reply(write_at(world, "\"Ada\"}", 8), "held");
+	end_job(last_job(), JOB_DONE);
+}
+
+static void nothing_that_was_empty_is_lost(void **state)
+{
+	struct world *world = *state;
+	go_to(world, EMPTY, false);
+	die_and_revive(world);
+	check_reply(write_at(world, DOCUMENT, 0), "held");
+	end_job(last_job(), JOB_DONE);
+}
+
 #define file_test(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
 int main(void)
@@ -1027,6 +1189,12 @@ int main(void)
 		file_test(what_is_too_large_is_refused),
 		file_test(poll_wakes_once_and_keeps_the_newest),
 		file_test(a_mount_that_ends_answers_all_that_is_held),
+		file_test(a_call_is_waited_for_by_the_next_server),
+		file_test(a_held_write_that_comes_again_starts_nothing),
+		file_test(a_result_is_read_on_where_reading_had_come),
+		file_test(what_had_failed_fails_on),
+		file_test(bytes_that_were_gathered_are_lost_and_that_is_said),
+		file_test(nothing_that_was_empty_is_lost),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
