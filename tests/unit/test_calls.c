@@ -55,8 +55,7 @@ bool executor_owns_pid(const struct executor *executor, pid_t pid)
 	return host_pid && pid == host_pid;
 }
 
-void executor_recover(
-	struct executor *executor, const struct executor_heirs *heirs, void *arg)
+void executor_recover(struct executor *executor, const struct executor_heirs *heirs, void *arg)
 {
 	(void)executor, (void)heirs, (void)arg;
 }
