@@ -643,6 +643,8 @@ class Cdp {
     }
     const event = { method: asString(message.method), params: asRecord(message.params), sessionId: asString(message.sessionId) || undefined };
     if (event.method === 'Page.javascriptDialogOpening') this.stopForDialog(event);
+    if (event.method === 'Target.detachedFromTarget') this.stopSession(asString(event.params.sessionId), new Problem('The tab was closed, or the browser let go of it. Look at the tabs with action tabs.'));
+    if (event.method === 'Inspector.targetCrashed') this.stopSession(event.sessionId, new Problem('The page crashed. Load it again with action navigate.'));
     for (const listener of this.listeners) listener(event);
   }
 
@@ -650,6 +652,12 @@ class Cdp {
   stopForDialog({ params, sessionId }: Event): void {
     const text = plain(params.message, 1_000);
     const problem = new DialogProblem(`A dialog is open: ${plain(params.type, 20)} "${text}". Answer it with action dialog (accept true or false${params.type === 'prompt' ? ', text is what to enter' : ''}).`);
+    this.stopSession(sessionId, problem);
+  }
+
+  /** What waits for an answer of a tab gets this instead. */
+  stopSession(sessionId: string | undefined, problem: Problem): void {
+    if (!sessionId) return;
     for (const [id, waiting] of this.waiting) if (waiting.sessionId === sessionId) this.finish(id, undefined, problem);
   }
 
@@ -1411,6 +1419,10 @@ async function closeTab(cdp: Cdp, request: Request): Promise<ToolResult> {
   if (!request.tab) throw new Problem(`tab parameter is required for close action. Tabs:\n${capText(describeTabs((await listTabs(cdp)).slice(0, 50)))}`);
   const tab = await findTab(cdp, request.tab);
   await cdp.send('Target.closeTarget', { targetId: tab.id });
+  for (let tries = 0; (await listTabs(cdp)).some(({ id }) => id === tab.id); tries += 1) {
+    if (tries === 50) throw new Problem(`The tab ${tab.id} does not close. A dialog may ask whether to leave the page: answer it with action dialog.`);
+    await pause(cdp.session, 100);
+  }
   return ok(`Closed the tab "${tab.title}" (${tab.url}).`);
 }
 
