@@ -708,6 +708,7 @@ void callfile_free(struct callfile *file)
 	if (file->readable)
 		leave_readable(file);
 	drop_document(file);
+	quota_give(&file->server->open_calls, file->opener_uid, 1);
 	document_release(&file->document);
 	free_run(file);
 	bytes_unref(file->result);
@@ -748,6 +749,7 @@ struct callfile *callfile_revive(
 {
 	struct callfile *file = make(server, tool, place);
 	const struct kept *kept = file->kept;
+	quota_take(&server->open_calls, kept->opener_uid, 1);
 	file->reserved = kept->reserved;
 	file->seq = kept->seq;
 	file->refused_seq = kept->refused_seq;

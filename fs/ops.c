@@ -171,10 +171,15 @@ static int open_to_write(struct server *server, const struct node *node, const s
 	uint64_t unique = session_unique(server->session);
 	if (session_is_repeat(server->session))
 		handles_forget_opened_by(&server->handles, unique);
+	/* callfile_free() gives it back. */
+	if (!is_cancel && !quota_take(&server->open_calls, ctx->uid, 1))
+		return -EMFILE;
 	struct state_handle *kept =
 		is_cancel ? NULL : handles_keep(&server->handles, node->ino, unique);
-	if (!is_cancel && !kept)
+	if (!is_cancel && !kept) {
+		quota_give(&server->open_calls, ctx->uid, 1);
 		return -ENFILE;
+	}
 	struct handle *handle = handle_new(is_cancel ? HANDLE_CANCEL : HANDLE_CALL);
 	if (is_cancel)
 		handle->seq = node->call->seq;

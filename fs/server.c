@@ -279,6 +279,7 @@ static void release(struct server *server)
 	handles_release(&server->handles);
 	map_release(&server->readable);
 	quota_release(&server->gathering);
+	quota_release(&server->open_calls);
 	session_free(server->session);
 	executor_free(server->executor);
 	calls_free(server->calls);
@@ -382,6 +383,7 @@ int server_run(const struct mount_options *options, struct state *shared, struct
 	int status = 1;
 	clock_gettime(CLOCK_REALTIME, &server.started);
 	link_init(&server.link, SUPERVISOR_CONTROL_FD, shared);
+	quota_init(&server.open_calls, STATE_HANDLES / 2); /* nobody takes all of them */
 	quota_init(&server.gathering, options->request_max * REQUESTS_A_UID);
 	raise_file_limit();
 	forbid_dumps();

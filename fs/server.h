@@ -35,6 +35,7 @@ struct server {
 	struct files files;
 	struct handles handles;
 	struct map readable;      /* node number -> struct callfile, of those that can be read */
+	struct quota open_calls;  /* call files that are open for writing */
 	struct quota gathering;   /* bytes of requests that are not complete yet */
 	struct stat integrations; /* as that file was when it was read */
 	struct state *state;      /* borrowed: what survives this process */

@@ -140,3 +140,23 @@ def test_an_open_directory_that_has_been_removed_is_no_more(m):
         os.listdir(fd)
     assert caught.value.errno in (errno.ENOENT, errno.ESTALE)
     os.close(fd)
+
+
+# -------------------------------------------------------------------------------- open call files
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs a second user")
+def test_one_uid_does_not_open_all_that_can_be_open(m):
+    check("""/usr/bin/python3 -c "
+import errno, os, resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (20000, 20000))
+fds = []
+try:
+    while len(fds) < 19000:
+        fds.append(os.open(os.environ['C'], os.O_WRONLY))
+except OSError as failure:
+    assert failure.errno == errno.EMFILE, failure
+assert 1000 < len(fds) < 16384, len(fds)
+assert os.system(os.environ['OTHER']) == 0
+" """, env={"C": m / "echo/call",
+            "OTHER": "setpriv --reuid 1000 --clear-groups sh -c 'test -w \"$C\" && : >\"$C\"'"})
+    assert m.say("echo", {"text": "x"})
