@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,11 +14,23 @@
 #include "fs/listing.h"
 #include "fs/server.h"
 
+#define UNITS_MAX ((size_t)256 * 1024)
+#define BYTES_A_UNIT (16 * 1024)
+#define ENTRIES_A_UNIT 16
 #define BYTES_MAX (64 * 1024) /* what is held in memory of a call for each who has it open */
+
+static size_t units_max(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur / 2 > UNITS_MAX)
+		return UNITS_MAX;
+	return limit.rlim_cur / 2;
+}
 
 void handles_init(struct handles *handles, struct state *state)
 {
 	*handles = (struct handles){ .by_fh = MAP_INIT, .kept = MAP_INIT, .state = state };
+	quota_init(&handles->quota, units_max());
 	handles->free_kept = xcalloc(STATE_HANDLES, sizeof(*handles->free_kept));
 	for (uint32_t i = STATE_HANDLES; i-- > 0;) {
 		struct state_handle *kept = &state->handles[i];
@@ -80,12 +93,30 @@ void handles_release(struct handles *handles)
 		free_handle(slot->value);
 	map_release(&handles->by_fh);
 	map_release(&handles->kept);
+	quota_release(&handles->quota);
 	free(handles->free_kept);
 	handles->free_kept = NULL;
 }
 
-uint64_t handles_add(struct handles *handles, struct handle *handle)
+/* `call` files have a limit of their own. */
+static size_t weigh(const struct handle *handle)
 {
+	if (handle->kind == HANDLE_CALL)
+		return 0;
+	size_t entries = handle->listing ? handle->listing->count : 0;
+	/* Texts of the tree are shared by all who read them. */
+	size_t bytes = handle->bytes && handle->bytes->refs == 1 ? handle->bytes->len : 0;
+	return 1 + entries / ENTRIES_A_UNIT + bytes / BYTES_A_UNIT;
+}
+
+uint64_t handles_add(struct handles *handles, struct handle *handle, uid_t uid)
+{
+	handle->uid = uid;
+	handle->weight = weigh(handle);
+	if (!quota_take(&handles->quota, uid, handle->weight)) {
+		free_handle(handle);
+		return 0;
+	}
 	uint64_t fh = handles->state->next_fh++;
 	map_put(&handles->by_fh, fh, handle);
 	return fh;
@@ -101,6 +132,7 @@ void handles_drop(struct handles *handles, uint64_t fh)
 	struct handle *handle = map_remove(&handles->by_fh, fh);
 	if (handle) {
 		handle_set_poll(handles, handle, NULL);
+		quota_give(&handles->quota, handle->uid, handle->weight);
 		free_handle(handle);
 	}
 	forget_kept(handles, fh);

@@ -11,6 +11,7 @@
 #include "core/base/fail.h"
 #include "core/base/map.h"
 #include "core/running/call.h"
+#include "core/running/quota.h"
 #include "fs/state.h"
 
 struct callfile;
@@ -43,6 +44,8 @@ struct handle {
 	struct callfile *callfile;    /* HANDLE_CALL: owned */
 	struct listing *listing;      /* HANDLE_DIR: owned */
 	bool listed;                  /* HANDLE_DIR: somebody has read from its beginning */
+	uid_t uid;                    /* who has opened it, */
+	size_t weight;                /* and what was taken for that of handles->quota */
 };
 
 struct handles {
@@ -52,14 +55,19 @@ struct handles {
 	struct map kept; /* fh -> its struct state_handle, in use */
 	uint32_t *free_kept; /* owned; a stack of places in state->handles, and its count */
 	size_t free_count;
-	size_t polled; /* handles with a poll */
+	size_t polled;      /* handles with a poll */
+	struct quota quota; /* descriptors, and memory in pieces of 16 KiB */
 };
 
+/* No uid takes more than half of this process's descriptors. */
 void handles_init(struct handles *handles, struct state *state);
 void handles_release(struct handles *handles);
 
-/* Puts a handle in (it becomes theirs) and returns its number. */
-uint64_t handles_add(struct handles *handles, struct handle *handle);
+/*
+ * Puts a handle in (it becomes theirs) for the uid that opens it. Returns its number; or 0, and it is
+ * gone, where that uid has too much open.
+ */
+uint64_t handles_add(struct handles *handles, struct handle *handle, uid_t uid);
 
 /* The handle of a number, or NULL where this server does not know it. */
 struct handle *handles_get(const struct handles *handles, uint64_t fh);

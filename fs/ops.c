@@ -186,11 +186,12 @@ static int open_to_write(struct server *server, const struct node *node, const s
 	else
 		handle->callfile = callfile_new(
 			server, node->tool, node->call ? node->call->seq : 0, ctx, kept, fi->flags);
-	fi->fh = handles_add(&server->handles, handle);
-	return 0;
+	fi->fh = handles_add(&server->handles, handle, ctx->uid);
+	return fi->fh ? 0 : -EMFILE;
 }
 
-static int open_to_read(struct server *server, const struct node *node, struct fuse_file_info *fi)
+static int open_to_read(struct server *server, const struct node *node, const struct fuse_ctx *ctx,
+	struct fuse_file_info *fi)
 {
 	struct fail why = FAIL_INIT;
 	struct handle *handle = handle_open(server, node, &why);
@@ -199,8 +200,8 @@ static int open_to_read(struct server *server, const struct node *node, struct f
 			log_msg(LOG_LEVEL_WARNING, "%s", why.text);
 		return why.code;
 	}
-	fi->fh = handles_add(&server->handles, handle);
-	return 0;
+	fi->fh = handles_add(&server->handles, handle, ctx->uid);
+	return fi->fh ? 0 : -EMFILE;
 }
 
 /*
@@ -230,7 +231,7 @@ static void on_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	if (result == 0 && (fi->flags & O_ACCMODE) != O_RDONLY)
 		result = open_to_write(server, &node, fuse_req_ctx(req), fi);
 	else if (result == 0)
-		result = open_to_read(server, &node, fi);
+		result = open_to_read(server, &node, fuse_req_ctx(req), fi);
 	if (result < 0) {
 		fuse_reply_err(req, -result);
 		return;
@@ -366,7 +367,11 @@ static void on_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 	}
 	struct handle *handle = handle_new(HANDLE_DIR);
 	handle->listing = listing;
-	fi->fh = handles_add(&server->handles, handle);
+	fi->fh = handles_add(&server->handles, handle, fuse_req_ctx(req)->uid);
+	if (!fi->fh) {
+		fuse_reply_err(req, EMFILE);
+		return;
+	}
 	uint64_t fh = fi->fh;
 	if (fuse_reply_open(req, fi) == -ENOENT)
 		handles_drop(&server->handles, fh);
