@@ -116,7 +116,7 @@ static int read_init(int fuse_fd, struct state *state, struct fail *why)
 {
 	unsigned char bytes[8192]; /* the kernel wants room for the smallest of all requests */
 	ssize_t got = read(fuse_fd, bytes, sizeof(bytes));
-	if (got < 0)
+	if (got <= 0)
 		return fail_errno(why, "cannot read from /dev/fuse");
 	if ((size_t)got > sizeof(state->init))
 		return fail_set(
@@ -151,7 +151,7 @@ static int supervise(struct mounted *mounted, struct fail *why)
 		fail_errno(why, "mount point '%s'", options->mountpoint);
 	int fuse_fd = why->code ? -1 : mount_attach(options, why);
 	auto_close int state_fd = fuse_fd < 0 ? -1 : state_make(&state, why);
-	if (why->code || statedir_make(&mounted->state, options->mountpoint, why) < 0 ||
+	if (!state || why->code || statedir_make(&mounted->state, options->mountpoint, why) < 0 ||
 		read_init(fuse_fd, state, why) < 0) {
 		if (fuse_fd >= 0) {
 			on_end(mounted, false);

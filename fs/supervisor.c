@@ -71,7 +71,6 @@ static int set_descriptors(const struct supervisor *supervisor, int control_fd)
 
 static _Noreturn void run_server(const struct supervisor *supervisor, int exe_fd, int control_fd)
 {
-	extern char **environ;
 	sigset_t none;
 	sigemptyset(&none);
 	/* Beyond the places of all others, so that it is not overwritten. */

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,7 +121,8 @@ char *libdir_unpack(const char *archive, size_t len, struct fail *why)
 char *libdir_find(struct fail *why)
 {
 	if (libdir_archive)
-		return libdir_unpack(
-			libdir_archive, (size_t)(libdir_archive_end - libdir_archive), why);
+		/* The two symbols are the ends of one object, which a compiler cannot see. */
+		return libdir_unpack(libdir_archive,
+			(size_t)((uintptr_t)libdir_archive_end - (uintptr_t)libdir_archive), why);
 	return find_beside(why);
 }

@@ -189,6 +189,11 @@ static void deepen_setext(struct rewrite *rewrite, cmark_node *heading, struct s
 		deepen_underline(rewrite, heading);
 		return;
 	}
+	struct containers around = containers_of(heading);
+	bool has_lines = underline_of(heading) - 1 > cmark_node_get_start_line(heading);
+	/* Whether a '>' on a further line is a marker or text depends on each list's indentation. */
+	if (has_lines && around.in_list && around.quotes > 0)
+		return;
 	struct cursor ahead = rewrite->cursor;
 	struct span underline = seek_line(&ahead, underline_of(heading));
 	if (!has_definitions(title.at, underline.at))

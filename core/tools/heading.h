@@ -8,7 +8,8 @@
  *   Title        ### Title      of level 2: only ATX has a third level; several lines become one
  *   -----
  *
- * A setext heading of level 2 in one paragraph with link definitions ("[a]: /x") stays as it is.
+ * A setext heading of level 2 stays as it is in one paragraph with link definitions ("[a]: /x"), and
+ * where it has several lines in a list and a block quote at once.
  */
 #ifndef PEGFS_TOOLS_HEADING_H
 #define PEGFS_TOOLS_HEADING_H

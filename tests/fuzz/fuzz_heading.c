@@ -13,9 +13,19 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static bool is_in_list_and_quote(cmark_node *node)
+{
+	bool in_list = false, in_quote = false;
+	for (; node; node = cmark_node_parent(node)) {
+		in_list = in_list || cmark_node_get_type(node) == CMARK_NODE_ITEM;
+		in_quote = in_quote || cmark_node_get_type(node) == CMARK_NODE_BLOCK_QUOTE;
+	}
+	return in_list && in_quote;
+}
+
 /*
- * Where the meaning may differ: link definitions and hard breaks in a heading, as heading.h says,
- * and white space that cmark itself treats now as a blank, now as text.
+ * Where the meaning may differ: link definitions, hard breaks, and several lines in a list and a quote
+ * at once in a heading, as heading.h says, and white space that cmark itself treats now as a blank, now as text.
  */
 static bool is_exempt(const struct buf *text, cmark_node *document)
 {
@@ -28,7 +38,9 @@ static bool is_exempt(const struct buf *text, cmark_node *document)
 		cmark_node_type type = cmark_node_get_type(cmark_iter_get_node(iter));
 		if (type == CMARK_NODE_HEADING)
 			in_heading = event == CMARK_EVENT_ENTER;
-		exempt = exempt || (in_heading && type == CMARK_NODE_LINEBREAK);
+		exempt = exempt || (in_heading && type == CMARK_NODE_LINEBREAK) ||
+			 (in_heading && type == CMARK_NODE_SOFTBREAK &&
+				 is_in_list_and_quote(cmark_iter_get_node(iter)));
 	}
 	cmark_iter_free(iter);
 	return exempt;
