@@ -82,13 +82,16 @@ static struct span trim(struct span span)
 struct containers {
 	int quotes;
 	bool in_list;
+	bool list_in_quote;
 };
 
 static struct containers containers_of(cmark_node *node)
 {
-	struct containers around = { .quotes = 0, .in_list = false };
+	struct containers around = { .quotes = 0, .in_list = false, .list_in_quote = false };
 	for (node = cmark_node_parent(node); node; node = cmark_node_parent(node)) {
-		around.quotes += cmark_node_get_type(node) == CMARK_NODE_BLOCK_QUOTE;
+		bool is_quote = cmark_node_get_type(node) == CMARK_NODE_BLOCK_QUOTE;
+		around.quotes += is_quote;
+		around.list_in_quote = around.list_in_quote || (is_quote && around.in_list);
 		around.in_list = around.in_list || cmark_node_get_type(node) == CMARK_NODE_ITEM;
 	}
 	return around;
@@ -183,16 +186,44 @@ static void write_as_atx(struct rewrite *rewrite, cmark_node *heading, struct sp
 	rewrite->done = seek_line(&rewrite->cursor, last + 1).end;
 }
 
+static int columns_before(struct span line, char wanted)
+{
+	int column = 0;
+	for (; line.at < line.end && *line.at != wanted; line.at++)
+		column += *line.at == '\t' ? TAB_WIDTH - column % TAB_WIDTH : 1;
+	return column;
+}
+
+/*
+ * In a list, whether a '>' on a further line is a marker or text depends on the indentation that the
+ * list asks for. It is surely a marker where it stands no further to the right than that of the
+ * heading's first line.
+ */
+static bool has_unclear_markers(const struct rewrite *rewrite, cmark_node *heading)
+{
+	struct containers around = containers_of(heading);
+	struct cursor cursor = rewrite->cursor;
+	int line = cmark_node_get_start_line(heading), last = underline_of(heading) - 1;
+	if (line == last || !around.in_list || around.quotes == 0)
+		return false;
+	int first = columns_before(seek_line(&cursor, line), '>');
+	bool unclear = around.list_in_quote;
+	while (line < last && !unclear) {
+		struct span next = seek_line(&cursor, ++line);
+		struct span text = trim(next);
+		unclear =
+			text.at < text.end && *text.at == '>' && columns_before(next, '>') > first;
+	}
+	return unclear;
+}
+
 static void deepen_setext(struct rewrite *rewrite, cmark_node *heading, struct span title)
 {
 	if (cmark_node_get_heading_level(heading) == 1) {
 		deepen_underline(rewrite, heading);
 		return;
 	}
-	struct containers around = containers_of(heading);
-	bool has_lines = underline_of(heading) - 1 > cmark_node_get_start_line(heading);
-	/* Whether a '>' on a further line is a marker or text depends on each list's indentation. */
-	if (has_lines && around.in_list && around.quotes > 0)
+	if (has_unclear_markers(rewrite, heading))
 		return;
 	struct cursor ahead = rewrite->cursor;
 	struct span underline = seek_line(&ahead, underline_of(heading));

@@ -9,7 +9,7 @@
  *   -----
  *
  * A setext heading of level 2 stays as it is in one paragraph with link definitions ("[a]: /x"), and
- * where it has several lines in a list and a block quote at once.
+ * where it has several lines in a list and it is not clear which '>' on them are markers.
  */
 #ifndef PEGFS_TOOLS_HEADING_H
 #define PEGFS_TOOLS_HEADING_H
