@@ -246,6 +246,7 @@ signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
 fd = os.open(sys.argv[1], os.O_WRONLY)
 os.write(fd, sys.argv[2].encode())
 os.close(fd)
+signal.setitimer(signal.ITIMER_REAL, 0)  # before Python takes its handler away
 """
 
 

@@ -69,7 +69,7 @@ def test_hosts_scale_with_the_calls_that_wait_up_to_the_limit_and_go_when_idle(n
     for fd in fds:
         assert answer(fd) == "slept 700"
     until(lambda: stat_of(mount, "hosts") - stat_of(mount, "hosts_spare") == 0, timeout=8, what="the end of idle hosts")
-    until(lambda: len(descendants_of(mount.pid)) <= 2, what="a spare host and its warden alone")
+    until(lambda: len(descendants_of(mount.server_pid)) <= 2, what="a spare host and its warden alone")
     assert mount.say("slow", {"ms": 1}) == "slept 1"
 
 
@@ -138,7 +138,8 @@ def test_a_thousand_callers_that_wait(new_mount, work, many_files, capsys):
     mount = new_mount()
     go = work / "go"
     mount.say("hello", {"name": "x"})
-    threads, before = len(os.listdir(f"/proc/{mount.pid}/task")), memory_kib(mount.pid)
+    server = mount.server_pid
+    threads, before = len(os.listdir(f"/proc/{server}/task")), memory_kib(server)
     fds = [start_asking(mount, "steps", {"go": str(go), "count": 0}) for _ in range(WAITING)]
     poll = select.poll()
     for fd in fds:
@@ -147,8 +148,8 @@ def test_a_thousand_callers_that_wait(new_mount, work, many_files, capsys):
     try:
         until(lambda: stat_of(mount, "calls_waiting") >= WAITING - 20, what="the queue")
         assert poll.poll(0) == []
-        each = (memory_kib(mount.pid) - before) / WAITING
-        assert len(os.listdir(f"/proc/{mount.pid}/task")) == threads, "no thread a call"
+        each = (memory_kib(server) - before) / WAITING
+        assert len(os.listdir(f"/proc/{server}/task")) == threads, "no thread a call"
         assert VARIANT or each < 32, f"{each:.1f} KiB a waiting call"
         for action in (lambda: os.listdir(mount.path), lambda: mount.text("hello/schema.json"), lambda: mount.text("steps/result.txt"),
                        lambda: mount.say("echo", {"text": "x"})):

@@ -277,4 +277,4 @@ def test_wrong_value_of_an_option_is_refused_with_its_range():
 
 
 def test_no_process_of_all_that_is_left(t):
-    until(lambda: len(descendants_of(t.pid)) <= 2 * len(children_of(t.pid)), what="hosts and wardens alone")
+    until(lambda: len(descendants_of(t.server_pid)) <= 2 * len(children_of(t.server_pid)), what="hosts and wardens alone")

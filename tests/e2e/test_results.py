@@ -144,7 +144,7 @@ def test_many_calls_leak_no_descriptor(m):
 
 def test_memory_does_not_grow_with_calls(m):
     def resident_kib():
-        with open(f"/proc/{m.pid}/status", encoding="ascii") as status:
+        with open(f"/proc/{m.server_pid}/status", encoding="ascii") as status:
             return int(re.search(r"VmRSS:\s+(\d+)", status.read()).group(1))
 
     if os.environ.get("PEGFS_VARIANT"):

@@ -114,6 +114,12 @@ class Mount:
     def pid(self):
         return self.process.pid
 
+    @property
+    def server_pid(self):
+        """Of the server below the supervisor, as it is now."""
+        stats = (self.path / ".pegfs/stats").read_text(encoding="ascii")
+        return int(re.search(r"^pegfs_server_pid (\d+)$", stats, re.M)[1])
+
     def is_alive(self):
         return self.process is not None and self.process.poll() is None
 
