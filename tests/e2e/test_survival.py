@@ -134,7 +134,7 @@ def test_calls_that_wait_for_a_host_wait_on_and_run_once(new_mount, work):
     marks = work / "marks"
     marks.touch()
     marks.chmod(0o666)
-    mount = new_mount(tools=(SURVIVAL,), args=["--hosts", "1", "--spares", "0"])
+    mount = new_mount(tools=(SURVIVAL,), args=["--hosts", "1"])
     handles = []
     try:
         for number in range(12):
