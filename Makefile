@@ -14,6 +14,9 @@ PYTHON ?= /usr/bin/python3
 PREFIX ?= /usr/local
 # Where mount(8) looks for helpers; it looks nowhere else, so only a private PREFIX has its own.
 MOUNT_HELPER_DIR ?= $(if $(filter /usr /usr/local,$(PREFIX)),/sbin,$(PREFIX)/sbin)
+SYSTEMD_DIR ?= $(PREFIX)/lib/systemd/system
+# zsh looks here for what the system's packages bring, and in site-functions for the rest.
+ZSH_DIR := $(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)
 # Picks tests: a name or a part of one, as in `make check-unit T=manifest`.
 T ?=
 FUZZ_SECONDS ?= 20
@@ -158,6 +161,11 @@ $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(CORE_LIB)
 	@mkdir -p $(@D)
 	$(Q)$(LINK) -o $@ $^ -lcmocka $(CORE_LIBS)
 
+$(BUILD)/tests/stress/%: $(BUILD)/obj/tests/stress/%.o $(CORE_LIB)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(LINK) -o $@ $^ $(CORE_LIBS) -lcmocka
+
 $(BUILD)/tests/describe: $(call obj,tests/oracle/describe.c) $(CORE_LIB)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
@@ -206,6 +214,35 @@ build/oracle/node_modules.stamp: tests/oracle/package.json tests/oracle/package-
 	$(Q)cp $^ build/oracle && cd build/oracle && $(NPM_CI)
 	@touch $@
 
+# The manual page and the completions are made of the program's own tables (`pegfs manual`,
+# `pegfs completion`) and of docs/pegfs.1.md. The page's date is that of its text, for the same
+# sources give the same page.
+MAN_PAGE := $(BUILD)/man/pegfs.1
+COMPLETIONS := $(BUILD)/completion/bash $(BUILD)/completion/zsh $(BUILD)/completion/fish
+MAN_DATE = $(or $(shell git log -1 --format=%cs -- docs/pegfs.1.md 2>/dev/null),$(shell date +%F))
+
+.PHONY: man
+man: $(MAN_PAGE) $(COMPLETIONS)
+
+# What cmark writes and mandoc does not like: a font that groff alone knows, .PP behind a heading.
+MAN_MENDED := '/^\.S[HS]$$/ { print; getline; print; after = 1; next } \
+	/^\.PP$$/ && after { next } { gsub(/\\f\[C\]/, "\\f[CR]"); print; after = 0 }'
+
+$(MAN_PAGE): docs/pegfs.1.md $(BUILD)/pegfs Makefile
+	$(call say,MAN,$@)
+	@command -v cmark >/dev/null || { echo "cmark is missing: run \`make deps\` (as root or with sudo)" >&2; exit 1; }
+	@mkdir -p $(@D)
+	$(Q)$(BUILD)/pegfs manual >$@.commands
+	$(Q)sed -e '/^<!-- commands/{' -e 'r $@.commands' -e 'd' -e '}' $< | \
+		cmark -t man | awk $(MAN_MENDED) >$@.body
+	$(Q){ echo '.TH PEGFS 1 "$(MAN_DATE)" "pegfs $(VERSION)"'; cat $@.body; } >$@
+	@rm $@.commands $@.body
+
+$(BUILD)/completion/%: $(BUILD)/pegfs
+	$(call say,SHELL,$@)
+	@mkdir -p $(@D)
+	$(Q)$(BUILD)/pegfs completion $* >$@
+
 # -------------------------------------------------------------------------------------- check
 
 .PHONY: check check-unit check-e2e check-oracle check-seed check-asan sanitize check-tiny rules
@@ -244,6 +281,13 @@ sanitize: check-asan
 
 check-tiny:
 	$(Q)+$(MAKE) VARIANT=tiny check-unit check-e2e
+
+# Not part of check: very many calls, through the executor alone and through a mount. Does anything grow?
+.PHONY: stress
+CALLS ?= 100000
+stress: all $(BUILD)/tests/stress/executor
+	$(Q)$(TEST_ENV) $(BUILD)/tests/stress/executor $(CALLS)
+	$(Q)$(TEST_ENV) $(PYTHON) tests/stress/calls.py $(CALLS)
 
 rules:
 	$(Q)$(PYTHON) tests/rules
@@ -322,8 +366,46 @@ lint-shell:
 	$(call say,SHELL,$(SHELL_SCRIPTS))
 	$(Q)shellcheck $(SHELL_SCRIPTS)
 
-lint-man:
-	$(if $(wildcard docs/*.1),$(Q)mandoc -Tlint -Wwarning $(wildcard docs/*.1))
+lint-man: $(MAN_PAGE)
+	$(Q)mandoc -Tlint -Wwarning $<
+
+# ------------------------------------------------------------------------------------- static
+
+# One file that carries lib/pegfs, with a warden that needs no libraries either, as an archive.
+.PHONY: static
+static: $(BUILD)/pegfs-static
+
+$(BUILD)/lib.tar: $(LIB_DIR)/host.stamp $(LIB_DIR)/node_modules.stamp
+	$(call say,TAR,$@)
+	@rm -rf $(BUILD)/lib-static && mkdir -p $(BUILD)/lib-static
+	$(Q)cp -r $(LIB_DIR)/host $(LIB_DIR)/node_modules $(LIB_DIR)/package.json $(BUILD)/lib-static
+	$(Q)rm -rf $(BUILD)/lib-static/node_modules/.bin
+	$(Q)$(CC) $(BASE_FLAGS) $(WARNINGS) $(HARDENING) $(FORTIFY) -O2 -s -static-pie \
+		-o $(BUILD)/lib-static/host/warden/warden core/host/warden/warden.c
+	$(Q)tar --format=ustar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 \
+		-C $(BUILD)/lib-static -cf $@ .
+
+$(BUILD)/embedded.o: core/embedded.S $(BUILD)/lib.tar
+	$(Q)$(CC) -DLIBDIR_ARCHIVE='"$(BUILD)/lib.tar"' -c -o $@ $<
+
+# The linker warns of libfuse's modules, which nothing here loads.
+$(BUILD)/pegfs-static: $(call obj,fs/main.c) $(BUILD)/embedded.o $(FS_LIB) $(CORE_LIB)
+	$(call say,LINK,$@)
+	$(Q)$(LINK) -static-pie -o $@ $^ $(FUSE_LIBS) $(CORE_LIBS) -lpthread -ldl
+
+# ---------------------------------------------------------------------------------------- deb
+
+# Who answers for a package is for the one who makes it to say.
+MAINTAINER ?= pegfs packagers <pegfs@packages.invalid>
+DEB_ROOT := $(BUILD)/deb/root
+
+.PHONY: deb
+deb: all man
+	@rm -rf $(BUILD)/deb
+	$(Q)+$(MAKE) install PREFIX=/usr MOUNT_HELPER_DIR=/sbin SYSTEMD_DIR=/lib/systemd/system \
+		DESTDIR='$(CURDIR)/$(DEB_ROOT)' >/dev/null
+	$(call say,DEB,pegfs $(VERSION))
+	$(Q)mountscripts/debian/build.sh $(DEB_ROOT) $(VERSION) '$(MAN_DATE)' '$(MAINTAINER)'
 
 # ----------------------------------------------------------------------------- deps, install
 
@@ -338,7 +420,7 @@ deps-check:
 demo: all
 	$(Q)tests/demo '$(BUILD)/pegfs'
 
-install: all
+install: all man
 	$(call say,INSTALL,$(DESTDIR)$(PREFIX))
 	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(MOUNT_HELPER_DIR)
 	$(Q)install -m 755 $(BUILD)/pegfs $(DESTDIR)$(PREFIX)/bin/pegfs
@@ -346,15 +428,26 @@ install: all
 	$(Q)cp -r $(LIB_DIR) $(DESTDIR)$(PREFIX)/lib/pegfs
 	$(Q)rm -f $(DESTDIR)$(PREFIX)/lib/pegfs/*.stamp
 	$(Q)ln -sfn $(PREFIX)/bin/pegfs $(DESTDIR)$(MOUNT_HELPER_DIR)/mount.fuse.pegfs
-	$(Q)for page in $(wildcard docs/*.1); do \
-		install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man1/$${page##*/}; done
+	$(Q)install -d $(DESTDIR)$(SYSTEMD_DIR)
+	$(Q)sed 's,/usr/bin/,$(PREFIX)/bin/,' 'mountscripts/systemd/pegfs@.service' \
+		>'$(DESTDIR)$(SYSTEMD_DIR)/pegfs@.service'
+	$(Q)chmod 644 '$(DESTDIR)$(SYSTEMD_DIR)/pegfs@.service'
+	$(Q)install -D -m 644 $(MAN_PAGE) $(DESTDIR)$(PREFIX)/share/man/man1/pegfs.1
+	$(Q)install -d $(DESTDIR)$(PREFIX)/share/man/man8
+	$(Q)ln -sfn ../man1/pegfs.1 $(DESTDIR)$(PREFIX)/share/man/man8/mount.fuse.pegfs.8
+	$(Q)install -D -m 644 $(BUILD)/completion/bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/pegfs
+	$(Q)install -D -m 644 $(BUILD)/completion/zsh $(DESTDIR)$(PREFIX)/share/zsh/$(ZSH_DIR)/_pegfs
+	$(Q)install -D -m 644 $(BUILD)/completion/fish \
+		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/pegfs.fish
 	$(Q)for page in $(wildcard README.md docs/*.md); do \
 		install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/doc/pegfs/$${page##*/}; done
 
 uninstall:
 	$(Q)rm -rf $(DESTDIR)$(PREFIX)/bin/pegfs $(DESTDIR)$(PREFIX)/lib/pegfs \
 		$(DESTDIR)$(PREFIX)/share/doc/pegfs $(DESTDIR)$(MOUNT_HELPER_DIR)/mount.fuse.pegfs \
-		$(addprefix $(DESTDIR)$(PREFIX)/share/man/man1/,$(notdir $(wildcard docs/*.1)))
+		'$(DESTDIR)$(SYSTEMD_DIR)/pegfs@.service' \
+		$(addprefix $(DESTDIR)$(PREFIX)/share/,man/man1/pegfs.1 man/man8/mount.fuse.pegfs.8 zsh/$(ZSH_DIR)/_pegfs \
+		bash-completion/completions/pegfs fish/vendor_completions.d/pegfs.fish)
 
 clean:
 	$(Q)rm -rf build
@@ -369,7 +462,9 @@ help:
 	@echo 'make chaos         kill -9 of the server without rest, CHAOS_SECONDS=600'
 	@echo 'make check-asan    the whole suite under ASan and UBSan (also: make sanitize)'
 	@echo 'make check-tiny    the same with every tunable at its smallest'
-	@echo 'make install       PREFIX=/usr/local DESTDIR=; make uninstall'
+	@echo 'make stress        CALLS=100000 calls: is anything left, does anything grow?'
+	@echo 'make install       PREFIX=/usr/local DESTDIR=; make uninstall; make man: the page alone'
+	@echo 'make static        build/pegfs-static: one file for any x86-64 container; make deb'
 	@echo 'make deps          install what is missing for all of this'
 	@echo 'make lint          layers, headers, gcc -fanalyzer, clang-tidy, cppcheck, shellcheck, mandoc'
 	@echo 'make format        clang-format in place; make format-check'

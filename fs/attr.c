@@ -140,7 +140,7 @@ int attr_stat(struct server *server, const struct node *node, const struct fuse_
 {
 	*timeout = attr_timeout(server, node);
 	if (node->kind == NODE_FILE)
-		return file_stat(node->tool, node->file->path, st);
+		return files_stat(&server->files, node->tool, node->ino, st);
 	return stat_synthesized(server, node, ctx, st);
 }
 
@@ -151,6 +151,11 @@ int attr_entry(struct server *server, const struct node *node, const struct fuse
 	entry->ino = node->ino;
 	entry->generation = 1;
 	entry->entry_timeout = entry_timeout(server, node);
+	if (node->kind == NODE_FILE) { /* looked at just now */
+		entry->attr_timeout = attr_timeout(server, node);
+		file_show(node->file, &entry->attr);
+		return 0;
+	}
 	int result = attr_stat(server, node, ctx, &entry->attr, &entry->attr_timeout);
 	if (is_call(node))
 		entry->attr.st_size = CALLFILE_SIZE_AT_LOOKUP;

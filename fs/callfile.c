@@ -31,6 +31,7 @@
 #include "core/base/bytes.h"
 #include "core/base/map.h"
 #include "core/base/xalloc.h"
+#include "core/running/quota.h"
 #include "core/tools/arguments.h"
 #include "core/tools/document.h"
 #include "fs/answer.h"
@@ -40,7 +41,6 @@
 #include "fs/session.h"
 
 #define LOOK_EVERY_MS 50
-#define SIZE_AHEAD (1024 * 1024) /* beyond the position of who has written and waits */
 
 enum phase { PHASE_GATHER, PHASE_RUN, PHASE_DONE };
 
@@ -73,6 +73,7 @@ struct callfile {
 	int sticky; /* a positive errno; 0: none */
 	struct document document;
 	struct arguments *run; /* owned; what `run` was given; NULL: the request is JSON */
+	size_t charged;        /* bytes of server->gathering, for the opener */
 	size_t last_write_at;  /* in document.bytes: what the last write added */
 	uint64_t seq;          /* of the call, in PHASE_RUN */
 	uint64_t refused_seq;  /* of what a flush left, in PHASE_GATHER; 0: nothing */
@@ -119,7 +120,9 @@ bool callfile_size(const struct server *server, fuse_ino_t ino, size_t *size)
 	const struct callfile *file = map_get(&server->readable, ino);
 	if (!file)
 		return false;
-	size_t after = file->result && file->result->len ? file->result->len : SIZE_AHEAD;
+	/* Before there is a result: beyond wherever its request may end. */
+	size_t after = file->result && file->result->len ? file->result->len
+							 : file->document.bytes.max + 1;
 	*size = (size_t)(file->base > 0 ? file->base : file->write_end) + after;
 	return true;
 }
@@ -175,6 +178,14 @@ struct callfile *callfile_new(struct server *server, struct tool *tool, uint64_t
 		enter_readable(file);
 	note(file);
 	return file;
+}
+
+/* What was gathered is needed no longer. */
+static void drop_document(struct callfile *file)
+{
+	quota_give(&file->server->gathering, file->opener_uid, file->charged);
+	file->charged = 0;
+	document_reset(&file->document);
 }
 
 static void look_at_callers(void *arg);
@@ -296,7 +307,7 @@ static void on_call_end(void *arg, const struct call *call)
 		file->result = answer_of_call(file->server->calls, call, file->run);
 	/* Its bytes are needed once more where its writer was let go and may come again. */
 	if (!file->detached)
-		document_reset(&file->document);
+		drop_document(file);
 	loop_cancel_timer(&file->look_timer);
 	note(file);
 	answer_waiting(file);
@@ -324,7 +335,7 @@ static void refuse_write(
 	if (file->readable)
 		file->result =
 			answer_of_refusal(calls, calls_get(calls, seq), file->tool, file->run, why);
-	document_reset(&file->document);
+	drop_document(file);
 	note(file);
 	fuse_reply_err(req, file->sticky);
 }
@@ -389,7 +400,7 @@ static void start_call(struct callfile *file, fuse_req_t req, size_t size)
 		file->write = park(file, req, size, 0);
 		return;
 	}
-	document_reset(&file->document);
+	drop_document(file);
 	accept_write(file, req, size);
 }
 
@@ -408,8 +419,20 @@ static void show_help(struct callfile *file, fuse_req_t req, size_t size)
 {
 	file->phase = PHASE_DONE;
 	file->result = answer_of_help(file->tool, file->run);
-	document_reset(&file->document);
+	drop_document(file);
 	accept_write(file, req, size);
+}
+
+/* What is gathered lies in memory, and anybody can open very many files. */
+static int charge(struct callfile *file, size_t bytes, struct fail *why)
+{
+	struct quota *quota = &file->server->gathering;
+	if (!quota_take(quota, file->opener_uid, bytes))
+		return fail_set(why, -EBUSY,
+			"uid %u has open call files with more than %zu bytes written; close some",
+			(unsigned)file->opener_uid, quota->max);
+	file->charged += bytes;
+	return 0;
 }
 
 /* The tool as it is now: it may have been edited, or removed, since the file was opened. */
@@ -436,6 +459,7 @@ static void write_gather(struct callfile *file, fuse_req_t req, const char *byte
 		calls_forget(file->server->calls, file->refused_seq);
 	file->refused_seq = 0;
 	if (load_caller(file, fuse_req_ctx(req), &why) == 0 && refresh_tool(file, &why) == 0 &&
+		charge(file, size, &why) == 0 &&
 		document_add(&file->document, bytes, size, &why) == 0 &&
 		file->document.state == DOCUMENT_COMPLETE && file->document.kind == DOCUMENT_RUN)
 		help = read_run(file, &why);
@@ -470,7 +494,7 @@ static void write_again(struct callfile *file, fuse_req_t req, const char *bytes
 		file->write = park(file, req, size, 0);
 		return;
 	}
-	document_reset(&file->document);
+	drop_document(file);
 	file->sticky = file->outcome;
 	answer_write(file, req, file->outcome, size);
 }
@@ -571,7 +595,7 @@ void callfile_truncate(struct callfile *file)
 {
 	if (file->phase != PHASE_GATHER)
 		return;
-	document_reset(&file->document);
+	drop_document(file);
 	file->kept->gathered = 0;
 	file->lost = false;
 }
@@ -616,8 +640,8 @@ static uint64_t refuse_partial(struct callfile *file)
 {
 	struct fail why = FAIL_INIT;
 	fail_set(&why, -EINVAL,
-		"the request ends in the middle: %zu bytes came, and more was to follow; nothing was "
-		"run",
+		"the request ends before its JSON object is closed (after %zu bytes): a '}' or a quote "
+		"is missing; nothing was run",
 		file->document.bytes.len);
 	return calls_refuse(file->server->calls, file->tool, &file->caller, file->reserved, &why);
 }
@@ -685,6 +709,8 @@ void callfile_free(struct callfile *file)
 	loop_cancel_timer(&file->look_timer);
 	if (file->readable)
 		leave_readable(file);
+	drop_document(file);
+	quota_give(&file->server->open_calls, file->opener_uid, 1);
 	document_release(&file->document);
 	free_run(file);
 	bytes_unref(file->result);
@@ -725,6 +751,7 @@ struct callfile *callfile_revive(
 {
 	struct callfile *file = make(server, tool, place);
 	const struct kept *kept = file->kept;
+	quota_take(&server->open_calls, kept->opener_uid, 1);
 	file->reserved = kept->reserved;
 	file->seq = kept->seq;
 	file->refused_seq = kept->refused_seq;

@@ -5,11 +5,14 @@
 #include <getopt.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -50,7 +53,26 @@ struct mounted {
 	const struct mount_options *options;
 	struct waiter waiter;
 	struct statedir state;
+	bool is_told; /* systemd, that the mount is ready */
 };
+
+/* systemd's protocol for a service of Type=notify (sd_notify(3)), where it has started us. */
+static void tell_systemd(void)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	size_t len = path ? strlen(path) : 0;
+	if (len == 0 || len >= sizeof(address.sun_path))
+		return;
+	memcpy(address.sun_path, path, len);
+	if (*path == '@')
+		address.sun_path[0] = '\0';
+	static const char ready[] = "READY=1";
+	auto_close int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || sendto(fd, ready, strlen(ready), MSG_NOSIGNAL, (struct sockaddr *)&address,
+			      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)) < 0)
+		log_errno(LOG_LEVEL_WARNING, "cannot tell systemd that the mount is ready");
+}
 
 static void on_news(void *arg, const struct supervisor_news *news)
 {
@@ -60,6 +82,9 @@ static void on_news(void *arg, const struct supervisor_news *news)
 		.generation = news->generation,
 		.failed_reloads = news->failed_reloads };
 	statedir_tell(&mounted->state, &told);
+	if (!mounted->is_told)
+		tell_systemd();
+	mounted->is_told = true;
 	if (waiter->fd >= 0) {
 		if (io_write_all(waiter->fd, "READY\n", 6) < 0)
 			log_errno(LOG_LEVEL_WARNING, "cannot tell that the mount is ready");
@@ -233,7 +258,12 @@ static int mount_tools(bool is_helper, int argc, char **argv)
 	if (parsed < 0) {
 		command_failed("mount", why.text);
 		status = parsed == -EINVAL ? COMMAND_USAGE : COMMAND_FAILED;
-	} else if (parsed == 0) {
+	} else if (parsed > 0) {
+		struct command command = cmd_mount;
+		command.options = options_table();
+		cmdline_help(&command, stdout);
+		status = fflush(stdout) == 0 ? COMMAND_OK : COMMAND_FAILED;
+	} else {
 		const struct waiter waiter = { .fd = options.ready_fd };
 		status = sync_seed(&options);
 		if (status == COMMAND_OK)
@@ -295,6 +325,10 @@ static int umount_command(int argc, char **argv)
 const struct command cmd_mount = { .name = "mount",
 	.summary = "show tools as a tree",
 	.arguments = "MOUNTPOINT",
+	.about =
+		"Shows the tools of the tool directories as one tree at MOUNTPOINT; returns when it can be\n"
+		"used.\n",
+	.notes = "Exit status: 0 mounted, 1 failed, 2 wrong use.\n",
 	.takes = COMMAND_TAKES_DIRS,
 	.run = mount_command };
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,8 @@
 #include "core/base/xalloc.h"
 #include "core/tools/source.h"
 #include "fs/ino.h"
+
+#define TRIES_MAX 16 /* for a number that no other file has */
 
 static void free_file(struct file *file)
 {
@@ -32,23 +35,24 @@ void files_release(struct files *files)
 		close(files->journal_fd);
 }
 
-/* ---- the journal: tool, NUL, path, NUL, for each number that was given */
+/*
+ * ---- the journal: for each number that was given, with a NUL behind each: the tool, the path, and
+ * in hexadecimal the number and the file's own device, inode and mode
+ */
 
 #define JOURNAL_NAME "files"
 #define JOURNAL_MAX ((size_t)256 << 20)
 #define JOURNAL_SLACK ((size_t)1 << 20) /* up to this it may grow; then what is gone is left out */
 #define LOOKUPS_UNKNOWN (UINT64_C(1) << 40)
 
-static uint64_t ino_of(const char *tool_name, const char *path)
-{
-	uint64_t hash = map_hash(MAP_HASH_SEED, tool_name, strlen(tool_name) + 1);
-	return ino_file(map_hash(hash, path, strlen(path)));
-}
-
 static void put_entry(const struct file *file, struct buf *out)
 {
 	buf_append(out, file->tool_name, strlen(file->tool_name) + 1);
 	buf_append(out, file->path, strlen(file->path) + 1);
+	buf_printf(out, "%" PRIx64 " %" PRIx64 " %" PRIx64 " %x", file->ino,
+		(uint64_t)file->seen.st_dev, (uint64_t)file->seen.st_ino,
+		(unsigned)file->seen.st_mode);
+	buf_putc(out, '\0');
 }
 
 static void append_journal(struct files *files, const struct file *file)
@@ -65,17 +69,33 @@ static void append_journal(struct files *files, const struct file *file)
 }
 
 /* How often the kernel holds it is not known: it is never given up. */
-static void load_file(struct files *files, const char *tool_name, const char *path)
+static void load_file(
+	struct files *files, const char *tool_name, const char *path, const char *numbers)
 {
-	uint64_t ino = ino_of(tool_name, path);
-	if (map_get(&files->by_ino, ino))
+	char *at = NULL;
+	uint64_t ino = strtoull(numbers, &at, 16);
+	if (ino_class(ino) != INO_FILE || map_get(&files->by_ino, ino))
 		return;
 	struct file *file = xcalloc(1, sizeof(*file));
 	*file = (struct file){ .ino = ino,
 		.tool_name = xstrdup(tool_name),
 		.path = xstrdup(path),
 		.lookups = LOOKUPS_UNKNOWN };
+	file->seen.st_dev = strtoull(at, &at, 16);
+	file->seen.st_ino = strtoull(at, &at, 16);
+	file->seen.st_mode = (mode_t)strtoul(at, &at, 16);
 	map_put(&files->by_ino, ino, file);
+}
+
+/* The string at *at, which moves behind it; NULL where it has no end. */
+static const char *next_string(const struct buf *text, size_t *at)
+{
+	const char *string = text->data + *at;
+	size_t left = text->len - *at, len = left ? strnlen(string, left) : 0;
+	if (len == left)
+		return NULL;
+	*at += len + 1;
+	return string;
 }
 
 static void load_journal(struct files *files, int dir_fd)
@@ -85,17 +105,13 @@ static void load_journal(struct files *files, int dir_fd)
 	if (fd < 0 || io_read_all(fd, &text) < 0)
 		return;
 	/* A server that was killed may have left half an entry at the end: it was not given. */
-	for (size_t at = 0; at < text.len;) {
-		const char *tool_name = text.data + at;
-		size_t name_len = strnlen(tool_name, text.len - at);
-		if (at + name_len >= text.len)
+	for (size_t at = 0;;) {
+		const char *tool_name = next_string(&text, &at);
+		const char *path = tool_name ? next_string(&text, &at) : NULL;
+		const char *numbers = path ? next_string(&text, &at) : NULL;
+		if (!numbers)
 			return;
-		const char *path = tool_name + name_len + 1;
-		size_t path_len = strnlen(path, text.len - at - name_len - 1);
-		if (at + name_len + 1 + path_len >= text.len)
-			return;
-		load_file(files, tool_name, path);
-		at += name_len + path_len + 2;
+		load_file(files, tool_name, path, numbers);
 		files->journal_len = at;
 	}
 }
@@ -146,32 +162,78 @@ const struct file *files_next(const struct files *files, size_t *at)
 	return slot ? slot->value : NULL;
 }
 
+static uint64_t hash_path(const char *tool_name, const char *path)
+{
+	uint64_t hash = map_hash(MAP_HASH_SEED, tool_name, strlen(tool_name) + 1);
+	return map_hash(hash, path, strlen(path));
+}
+
 uint64_t file_ino(const struct tool *tool, const char *path)
 {
-	return ino_of(tool->name, path);
+	return ino_file(hash_path(tool->name, path));
+}
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino &&
+	       (a->st_mode & S_IFMT) == (b->st_mode & S_IFMT);
+}
+
+/* Directories and links have no pages: whichever it is, it is the one at that path. */
+static bool is_this(
+	const struct file *file, const char *tool_name, const char *path, const struct stat *st)
+{
+	return strcmp(file->tool_name, tool_name) == 0 && strcmp(file->path, path) == 0 &&
+	       (is_same(&file->seen, st) ||
+		       (!S_ISREG(st->st_mode) && !S_ISREG(file->seen.st_mode)));
+}
+
+static uint64_t hash_file(const struct tool *tool, const char *path, const struct stat *st)
+{
+	uint64_t hash = hash_path(tool->name, path);
+	if (!S_ISREG(st->st_mode))
+		return hash;
+	hash = map_hash(hash, &st->st_dev, sizeof(st->st_dev));
+	return map_hash(hash, &st->st_ino, sizeof(st->st_ino));
+}
+
+/* The one that is known, or the number that it gets. */
+static struct file *find(struct files *files, const struct tool *tool, const char *path,
+	const struct stat *st, uint64_t *ino)
+{
+	uint64_t hash = hash_file(tool, path, st);
+	struct file *file = NULL;
+	/* Whoever writes tools can make names that meet: those of others must not vanish for it. */
+	for (unsigned char tries = 0; tries < TRIES_MAX; tries++) {
+		*ino = ino_file(hash);
+		file = map_get(&files->by_ino, *ino);
+		if (!file || is_this(file, tool->name, path, st))
+			return file;
+		hash = map_hash(hash, &tries, sizeof(tries));
+	}
+	log_msg(LOG_LEVEL_ERROR, "%s/%s has the node number of %s/%s and is not shown: rename it",
+		tool->name, path, file->tool_name, file->path);
+	*ino = 0;
+	return NULL;
 }
 
 const struct file *files_note(
-	struct files *files, const struct tool *tool, const char *path, mode_t type)
+	struct files *files, const struct tool *tool, const char *path, const struct stat *st)
 {
-	uint64_t ino = file_ino(tool, path);
-	struct file *file = map_get(&files->by_ino, ino);
+	uint64_t ino = 0;
+	struct file *file = find(files, tool, path, st, &ino);
+	if (!file && ino == 0)
+		return NULL;
 	if (!file) {
 		file = xcalloc(1, sizeof(*file));
-		*file = (struct file){
-			.ino = ino, .tool_name = xstrdup(tool->name), .path = xstrdup(path)
-		};
+		file->ino = ino;
+		file->tool_name = xstrdup(tool->name);
+		file->path = xstrdup(path);
 		map_put(&files->by_ino, ino, file);
+		file->seen = *st;
 		append_journal(files, file);
 	}
-	if (strcmp(file->tool_name, tool->name) != 0 || strcmp(file->path, path) != 0) {
-		log_msg(LOG_LEVEL_ERROR,
-			"%s/%s has the node number of %s/%s and is not shown: "
-			"give it another name",
-			tool->name, path, file->tool_name, file->path);
-		return NULL;
-	}
-	file->type = type & S_IFMT;
+	file->seen = *st;
 	file->lookups++;
 	return file;
 }
@@ -190,49 +252,70 @@ void files_forget(struct files *files, uint64_t ino, uint64_t count)
 	shorten_journal(files);
 }
 
-static int open_in_tool(const struct tool *tool, const char *path, int flags)
-{
-	auto_close int dir_fd = source_open_tool(tool);
-	if (dir_fd < 0)
-		return dir_fd;
-	return io_open_resolve(dir_fd, path, flags, RESOLVE_NO_SYMLINKS);
-}
-
 static bool is_shown(mode_t mode)
 {
 	return S_ISREG(mode) || S_ISDIR(mode) || S_ISLNK(mode);
 }
 
-int file_stat(const struct tool *tool, const char *path, struct stat *st)
+int file_look(const struct tool *tool, const char *path, struct stat *st)
 {
-	auto_close int fd = open_in_tool(tool, path, O_PATH | O_NOFOLLOW);
+	auto_close int fd = source_open_file(tool, path, O_PATH | O_NOFOLLOW);
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, st) < 0)
 		return -errno;
-	if (!is_shown(st->st_mode))
-		return -ENOENT;
+	return is_shown(st->st_mode) ? 0 : -ENOENT;
+}
+
+void file_show(const struct file *file, struct stat *st)
+{
+	*st = file->seen;
 	st->st_mode &= S_IFMT | (S_ISLNK(st->st_mode) ? 0777 : 0555);
-	st->st_ino = file_ino(tool, path);
+	st->st_ino = ino_file(hash_path(file->tool_name, file->path));
+}
+
+int files_stat(struct files *files, const struct tool *tool, uint64_t ino, struct stat *st)
+{
+	struct file *file = map_get(&files->by_ino, ino);
+	if (!file)
+		return -ESTALE;
+	struct stat now;
+	int result = file_look(tool, file->path, &now);
+	if (result == 0 && is_this(file, tool->name, file->path, &now))
+		file->seen = now;
+	else if (!S_ISREG(file->seen.st_mode))
+		return result < 0 ? result : -ESTALE;
+	file_show(file, st);
 	return 0;
+}
+
+int file_reopen(const struct file *file, const struct tool *tool)
+{
+	auto_close int fd = file_open(tool, file->path, O_RDONLY);
+	struct stat st;
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	return is_same(&st, &file->seen) ? take_fd(&fd) : -ESTALE;
 }
 
 int file_open(const struct tool *tool, const char *path, int flags)
 {
-	auto_close int seen = open_in_tool(tool, path, O_PATH | O_NOFOLLOW);
+	auto_close int seen = source_open_file(tool, path, O_PATH | O_NOFOLLOW);
 	struct stat st;
 	if (seen < 0)
 		return seen;
 	if (fstat(seen, &st) < 0)
 		return -errno;
 	if (S_ISDIR(st.st_mode))
-		return open_in_tool(tool, path, flags | O_DIRECTORY);
+		return source_open_file(tool, path, flags | O_DIRECTORY);
 	return S_ISREG(st.st_mode) ? io_reopen(seen) : -ENOENT;
 }
 
 int file_read_link(const struct tool *tool, const char *path, struct buf *out)
 {
-	auto_close int fd = open_in_tool(tool, path, O_PATH | O_NOFOLLOW);
+	auto_close int fd = source_open_file(tool, path, O_PATH | O_NOFOLLOW);
 	if (fd < 0)
 		return fd;
 	char target[4096];

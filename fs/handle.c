@@ -4,16 +4,33 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/xalloc.h"
+#include "core/running/record.h"
 #include "fs/callfile.h"
 #include "fs/listing.h"
 #include "fs/server.h"
 
+#define UNITS_MAX ((size_t)256 * 1024)
+#define BYTES_A_UNIT (16 * 1024)
+#define ENTRIES_A_UNIT 16
+#define BYTES_MAX (64 * 1024) /* what is held in memory of a call for each who has it open */
+
+static size_t units_max(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur / 2 > UNITS_MAX)
+		return UNITS_MAX;
+	return limit.rlim_cur / 2;
+}
+
 void handles_init(struct handles *handles, struct state *state)
 {
 	*handles = (struct handles){ .by_fh = MAP_INIT, .kept = MAP_INIT, .state = state };
+	quota_init(&handles->quota, units_max());
 	handles->free_kept = xcalloc(STATE_HANDLES, sizeof(*handles->free_kept));
 	for (uint32_t i = STATE_HANDLES; i-- > 0;) {
 		struct state_handle *kept = &state->handles[i];
@@ -76,12 +93,30 @@ void handles_release(struct handles *handles)
 		free_handle(slot->value);
 	map_release(&handles->by_fh);
 	map_release(&handles->kept);
+	quota_release(&handles->quota);
 	free(handles->free_kept);
 	handles->free_kept = NULL;
 }
 
-uint64_t handles_add(struct handles *handles, struct handle *handle)
+/* `call` files have a limit of their own. */
+static size_t weigh(const struct handle *handle)
 {
+	if (handle->kind == HANDLE_CALL)
+		return 0;
+	size_t entries = handle->listing ? handle->listing->count : 0;
+	/* Texts of the tree are shared by all who read them. */
+	size_t bytes = handle->bytes && handle->bytes->refs == 1 ? handle->bytes->len : 0;
+	return 1 + entries / ENTRIES_A_UNIT + bytes / BYTES_A_UNIT;
+}
+
+uint64_t handles_add(struct handles *handles, struct handle *handle, uid_t uid)
+{
+	handle->uid = uid;
+	handle->weight = weigh(handle);
+	if (!quota_take(&handles->quota, uid, handle->weight)) {
+		free_handle(handle);
+		return 0;
+	}
 	uint64_t fh = handles->state->next_fh++;
 	map_put(&handles->by_fh, fh, handle);
 	return fh;
@@ -97,6 +132,7 @@ void handles_drop(struct handles *handles, uint64_t fh)
 	struct handle *handle = map_remove(&handles->by_fh, fh);
 	if (handle) {
 		handle_set_poll(handles, handle, NULL);
+		quota_give(&handles->quota, handle->uid, handle->weight);
 		free_handle(handle);
 	}
 	forget_kept(handles, fh);
@@ -121,7 +157,7 @@ static struct handle *open_bytes(struct bytes *bytes)
 
 static struct handle *open_file(const struct node *node, struct fail *why)
 {
-	int fd = file_open(node->tool, node->file->path, O_RDONLY);
+	int fd = file_reopen(node->file, node->tool);
 	if (fd < 0) {
 		fail_set(why, fd, "cannot open %s/%s: %s", node->tool->name, node->file->path,
 			strerror(-fd));
@@ -146,6 +182,26 @@ static bool is_growing(const struct node *node)
 	       (node->type->part == CALL_PART_LOG || node->type->part == CALL_PART_PROGRESS);
 }
 
+/* Many may read the same result of 64 MiB: each has a descriptor, not a copy. */
+static struct handle *open_part(struct server *server, const struct node *node, struct fail *why)
+{
+	struct handle *handle = handle_new(HANDLE_PART);
+	handle->len = node->call->part_len[node->type->part];
+	handle->fd = calls_open(server->calls, node->call, node->type->part, &handle->start);
+	if (handle->fd >= 0)
+		return handle;
+	fail_set(why, handle->fd, "cannot open what call %s left: %s", node->call->id,
+		strerror(-handle->fd));
+	free_handle(handle);
+	return NULL;
+}
+
+static bool is_large(const struct node *node)
+{
+	return node->call && call_state_is_final(node->call->state) &&
+	       node->type->part != CALL_PARTS && node->call->part_len[node->type->part] > BYTES_MAX;
+}
+
 struct handle *handle_open(struct server *server, const struct node *node, struct fail *why)
 {
 	if (node->kind == NODE_FILE)
@@ -154,6 +210,8 @@ struct handle *handle_open(struct server *server, const struct node *node, struc
 		return open_bytes(view_get(server, node, why));
 	if (is_growing(node))
 		return open_growing(node);
+	if (is_large(node))
+		return open_part(server, node, why);
 	return open_bytes(view_get_of_call(server, node, why));
 }
 
@@ -168,16 +226,56 @@ static int read_file(int fd, size_t size, size_t offset, struct buf *out)
 	return 0;
 }
 
+static int read_part(
+	const struct handle *handle, size_t len, size_t size, size_t offset, struct buf *out)
+{
+	if (offset >= len)
+		return 0;
+	if (size > len - offset)
+		size = len - offset;
+	return record_read_range(handle->fd, handle->start + (off_t)offset, size, out);
+}
+
+/* How much of it there is; of a call that is forgotten all that it left. A negative errno. */
+static ssize_t grown(struct server *server, struct handle *handle)
+{
+	const struct call *call = calls_get(server->calls, handle->seq);
+	struct stat st;
+	if (call && call->part_len[handle->part] == 0)
+		return 0;
+	if (call && handle->fd < 0)
+		handle->fd = calls_open(server->calls, call, handle->part, &handle->start);
+	if (call)
+		return handle->fd < 0 ? handle->fd : (ssize_t)call->part_len[handle->part];
+	/* Nothing of it was read while it was there. */
+	if (handle->fd < 0)
+		return -ESTALE;
+	return fstat(handle->fd, &st) < 0 ? -errno : st.st_size;
+}
+
 static int read_growing(
 	struct server *server, struct handle *handle, size_t size, size_t offset, struct buf *out)
 {
-	const struct call *call = calls_get(server->calls, handle->seq);
-	struct fail why = FAIL_INIT;
-	int result =
-		call ? calls_read(server->calls, call, handle->part, offset, size, out, &why) : 0;
+	ssize_t len = grown(server, handle);
+	int result = len < 0 ? (int)len : read_part(handle, (size_t)len, size, offset, out);
 	if (offset + out->len > handle->read_end)
 		handle->read_end = offset + out->len;
 	return result;
+}
+
+int handle_rewind(struct server *server, struct handle *handle, const struct node *dir,
+	const struct fuse_ctx *ctx)
+{
+	struct fail why = FAIL_INIT;
+	struct listing *listing = handle->listed ? listing_new(server, dir, ctx, &why) : NULL;
+	if (handle->listed && !listing)
+		return why.code;
+	if (listing) {
+		listing_free(handle->listing);
+		handle->listing = listing;
+	}
+	handle->listed = true;
+	return 0;
 }
 
 bool handle_is_readable(const struct server *server, const struct handle *handle)
@@ -225,6 +323,8 @@ int handle_read(
 		return buf_append(out, handle->bytes->data + offset, size);
 	case HANDLE_FILE:
 		return read_file(handle->fd, size, offset, out);
+	case HANDLE_PART:
+		return read_part(handle, handle->len, size, offset, out);
 	case HANDLE_GROWING:
 		return read_growing(server, handle, size, offset, out);
 	case HANDLE_CALL:

@@ -11,6 +11,7 @@
 #include "core/base/fail.h"
 #include "core/base/map.h"
 #include "core/running/call.h"
+#include "core/running/quota.h"
 #include "fs/state.h"
 
 struct callfile;
@@ -23,6 +24,7 @@ struct server;
 enum handle_kind {
 	HANDLE_BYTES,   /* a text as it was when it was opened */
 	HANDLE_GROWING, /* a part of a call that still grows: read through */
+	HANDLE_PART,    /* a large part of a call that has ended */
 	HANDLE_FILE,    /* a tool's own file */
 	HANDLE_CALL,    /* `call`, opened for writing */
 	HANDLE_CANCEL,  /* `cancel`, opened for writing */
@@ -36,9 +38,14 @@ struct handle {
 	enum call_part part;          /* HANDLE_GROWING */
 	size_t read_end;              /* HANDLE_GROWING: up to where it has been read */
 	struct fuse_pollhandle *poll; /* HANDLE_GROWING: owned; NULL: nobody waits */
-	int fd;                       /* HANDLE_FILE: owned */
+	int fd;                       /* HANDLE_FILE, HANDLE_PART, HANDLE_GROWING: owned; or -1 */
+	off_t start;                  /* HANDLE_PART, HANDLE_GROWING: where it begins in fd */
+	size_t len;                   /* HANDLE_PART */
 	struct callfile *callfile;    /* HANDLE_CALL: owned */
 	struct listing *listing;      /* HANDLE_DIR: owned */
+	bool listed;                  /* HANDLE_DIR: somebody has read from its beginning */
+	uid_t uid;                    /* who has opened it, */
+	size_t weight;                /* and what was taken for that of handles->quota */
 };
 
 struct handles {
@@ -48,14 +55,19 @@ struct handles {
 	struct map kept; /* fh -> its struct state_handle, in use */
 	uint32_t *free_kept; /* owned; a stack of places in state->handles, and its count */
 	size_t free_count;
-	size_t polled; /* handles with a poll */
+	size_t polled;      /* handles with a poll */
+	struct quota quota; /* descriptors, and memory in pieces of 16 KiB */
 };
 
+/* No uid takes more than half of this process's descriptors. */
 void handles_init(struct handles *handles, struct state *state);
 void handles_release(struct handles *handles);
 
-/* Puts a handle in (it becomes theirs) and returns its number. */
-uint64_t handles_add(struct handles *handles, struct handle *handle);
+/*
+ * Puts a handle in (it becomes theirs) for the uid that opens it. Returns its number; or 0, and it is
+ * gone, where that uid has too much open.
+ */
+uint64_t handles_add(struct handles *handles, struct handle *handle, uid_t uid);
 
 /* The handle of a number, or NULL where this server does not know it. */
 struct handle *handles_get(const struct handles *handles, uint64_t fh);
@@ -84,6 +96,10 @@ struct handle *handle_new(enum handle_kind kind);
 
 /* A handle for reading a node, as it is now; or NULL and *why. */
 struct handle *handle_open(struct server *server, const struct node *node, struct fail *why);
+
+/* Before a directory is read from its beginning: again it is read as it is then. 0 or an errno. */
+int handle_rewind(struct server *server, struct handle *handle, const struct node *dir,
+	const struct fuse_ctx *ctx);
 
 /* Whether there is something to read, or nothing to wait for. */
 bool handle_is_readable(const struct server *server, const struct handle *handle);

@@ -12,10 +12,10 @@ static int lookup_file(
 	auto_free char *path =
 		dir->file ? xasprintf("%s/%s", dir->file->path, name) : xstrdup(name);
 	struct stat st;
-	int result = file_stat(dir->tool, path, &st);
+	int result = file_look(dir->tool, path, &st);
 	if (result < 0)
 		return result == -ELOOP || result == -EXDEV ? -ENOENT : result;
-	const struct file *file = files_note(&server->files, dir->tool, path, st.st_mode);
+	const struct file *file = files_note(&server->files, dir->tool, path, &st);
 	if (!file)
 		return -ENOENT;
 	node_set(server, node, NODE_FILE, dir->tool);

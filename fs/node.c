@@ -157,5 +157,5 @@ bool node_is_writable(const struct node *node)
 
 bool node_is_dir(const struct node *node)
 {
-	return S_ISDIR(node->file ? node->file->type : node->type->mode);
+	return S_ISDIR(node->file ? node->file->seen.st_mode : node->type->mode);
 }

@@ -92,11 +92,17 @@ static void on_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 {
 	(void)fi;
 	struct node node;
+	struct stat st;
 	int result = node_get(server_of(req), ino, &node);
-	if (result < 0)
+	const struct file *file = result < 0 ? files_get(&server_of(req)->files, ino) : NULL;
+	if (file) { /* its tool is gone, and somebody has it open: he reads on */
+		file_show(file, &st);
+		fuse_reply_attr(req, &st, 0);
+	} else if (result < 0) {
 		fuse_reply_err(req, -result);
-	else
+	} else {
 		reply_attr(req, &node);
+	}
 }
 
 /* On `call` all of it succeeds and changes nothing, so that cp -a, touch and tar work: 4.3. */
@@ -165,31 +171,51 @@ static int open_to_write(struct server *server, const struct node *node, const s
 	uint64_t unique = session_unique(server->session);
 	if (session_is_repeat(server->session))
 		handles_forget_opened_by(&server->handles, unique);
+	/* callfile_free() gives it back. */
+	if (!is_cancel && !quota_take(&server->open_calls, ctx->uid, 1))
+		return -EMFILE;
 	struct state_handle *kept =
 		is_cancel ? NULL : handles_keep(&server->handles, node->ino, unique);
-	if (!is_cancel && !kept)
+	if (!is_cancel && !kept) {
+		quota_give(&server->open_calls, ctx->uid, 1);
 		return -ENFILE;
+	}
 	struct handle *handle = handle_new(is_cancel ? HANDLE_CANCEL : HANDLE_CALL);
 	if (is_cancel)
 		handle->seq = node->call->seq;
 	else
 		handle->callfile = callfile_new(
 			server, node->tool, node->call ? node->call->seq : 0, ctx, kept, fi->flags);
-	fi->fh = handles_add(&server->handles, handle);
-	return 0;
+	fi->fh = handles_add(&server->handles, handle, ctx->uid);
+	return fi->fh ? 0 : -EMFILE;
 }
 
-static int open_to_read(struct server *server, const struct node *node, struct fuse_file_info *fi)
+static int open_to_read(struct server *server, const struct node *node, const struct fuse_ctx *ctx,
+	struct fuse_file_info *fi)
 {
 	struct fail why = FAIL_INIT;
 	struct handle *handle = handle_open(server, node, &why);
 	if (!handle) {
-		if (why.code != -ENOENT && why.code != -EACCES)
+		if (why.code != -ENOENT && why.code != -EACCES && why.code != -ESTALE)
 			log_msg(LOG_LEVEL_WARNING, "%s", why.text);
 		return why.code;
 	}
-	fi->fh = handles_add(&server->handles, handle);
-	return 0;
+	fi->fh = handles_add(&server->handles, handle, ctx->uid);
+	return fi->fh ? 0 : -EMFILE;
+}
+
+/*
+ * The kernel finds the nodes of a call by look-ups, which only its owner can make; but root of a
+ * container may come by a file handle (open_by_handle_at(2)), whose number can be guessed.
+ */
+static int check_reach(
+	const struct server *server, const struct node *node, const struct fuse_ctx *ctx)
+{
+	if (!node->call)
+		return 0;
+	const struct caller caller = { .who = { .uid = ctx->uid },
+		.pid_ns = caller_pid_namespace(ctx->pid) };
+	return calls_may_see(server->calls, node->call, &caller) ? 0 : -ESTALE;
 }
 
 static void on_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -197,13 +223,15 @@ static void on_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	struct server *server = server_of(req);
 	struct node node;
 	int result = node_get(server, ino, &node);
+	if (result == 0)
+		result = check_reach(server, &node, fuse_req_ctx(req));
 	bool to_write = (fi->flags & O_ACCMODE) != O_RDONLY || fi->flags & O_TRUNC;
 	if (result == 0 && to_write && !node_is_writable(&node))
 		result = -EROFS;
 	if (result == 0 && (fi->flags & O_ACCMODE) != O_RDONLY)
 		result = open_to_write(server, &node, fuse_req_ctx(req), fi);
 	else if (result == 0)
-		result = open_to_read(server, &node, fi);
+		result = open_to_read(server, &node, fuse_req_ctx(req), fi);
 	if (result < 0) {
 		fuse_reply_err(req, -result);
 		return;
@@ -327,6 +355,8 @@ static void on_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 	struct fail why = FAIL_INIT;
 	struct listing *listing = NULL;
 	int result = node_get(server, ino, &node);
+	if (result == 0)
+		result = check_reach(server, &node, fuse_req_ctx(req));
 	if (result == 0 && !node_is_dir(&node))
 		result = -ENOTDIR;
 	if (result == 0 && !(listing = listing_new(server, &node, fuse_req_ctx(req), &why)))
@@ -337,7 +367,11 @@ static void on_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 	}
 	struct handle *handle = handle_new(HANDLE_DIR);
 	handle->listing = listing;
-	fi->fh = handles_add(&server->handles, handle);
+	fi->fh = handles_add(&server->handles, handle, fuse_req_ctx(req)->uid);
+	if (!fi->fh) {
+		fuse_reply_err(req, EMFILE);
+		return;
+	}
 	uint64_t fh = fi->fh;
 	if (fuse_reply_open(req, fi) == -ENOENT)
 		handles_drop(&server->handles, fh);
@@ -370,12 +404,15 @@ static size_t add_entry_plus(fuse_req_t req, const struct node *dir, char *at, s
 static void reply_listing(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 	const struct fuse_file_info *fi, bool plus)
 {
-	const struct handle *handle = handle_of(req, ino, fi);
+	struct handle *handle = handle_of(req, ino, fi);
 	if (!handle)
 		return;
 	struct node dir;
-	if (!handle->listing || node_get(server_of(req), ino, &dir) < 0) {
-		fuse_reply_err(req, ENOTDIR);
+	int result = handle->listing ? node_get(server_of(req), ino, &dir) : -ENOTDIR;
+	if (result == 0 && offset == 0)
+		result = handle_rewind(server_of(req), handle, &dir, fuse_req_ctx(req));
+	if (result < 0) {
+		fuse_reply_err(req, -result);
 		return;
 	}
 	auto_free char *bytes = malloc(size);

@@ -74,9 +74,9 @@ static int set_lib_dir(struct mount_options *options, const struct option_row *r
 	const char *value, struct fail *why)
 {
 	(void)row;
-	(void)why;
-	replace(&options->lib_dir, value);
-	return 0;
+	free(options->lib_dir);
+	options->lib_dir = realpath(value, NULL); /* the daemon leaves the working directory */
+	return options->lib_dir ? 0 : fail_errno(why, "--lib-dir '%s'", value);
 }
 
 static int set_foreground(struct mount_options *options, const struct option_row *row,
@@ -152,6 +152,7 @@ static int set_integrations(struct mount_options *options, const struct option_r
 	const char *value, struct fail *why)
 {
 	(void)row;
+	free(options->integrations);
 	options->integrations = realpath(value, NULL);
 	return options->integrations ? 0 : fail_errno(why, "--integrations '%s'", value);
 }
@@ -183,13 +184,14 @@ static int set_log_level(struct mount_options *options, const struct option_row 
 /* clang-format off: a table reads by its lines */
 static const struct option_row rows[] = {
 	{ "tools", 't', "DIR:DIR...",
-		"the tool directories; the last that has a tool of a name wins "
-		"(default: $PI_TOOLS_DIRS)",
+		"directories that hold tools; the last that has a tool of a name wins\n"
+		"(default: PI_TOOLS_DIRS)",
 		OTHER(set_tools) },
 	{ "foreground", 'f', NULL, "stay in front, log to standard error", OTHER(set_foreground) },
 	{ "at", 0, "PATH", "where readers see the tree, if not at MOUNTPOINT", OTHER(set_at) },
 	{ "seed", 0, "DIR",
-		"first copy newer tools from there to the first of --tools ('pegfs sync')",
+		"at the start, copy tools of newer versions from there into the\n"
+		"first of --tools, as 'pegfs sync' does",
 		OTHER(set_seed) },
 	{ "env", 0, "NAME=VALUE", "a variable for the tools; may be repeated", OTHER(set_env) },
 	{ "env-file", 0, "FILE", "the same, a line each", OTHER(set_env_file) },
@@ -208,9 +210,9 @@ static const struct option_row rows[] = {
 	{ "result-max", 0, "BYTES", "of one result",
 		NUMBER(NUMBER_SIZE, 1024, 1 << 28, 1, executor.result_max) },
 	{ "log-max", 0, "BYTES", "that are kept of what a call prints",
-		NUMBER(NUMBER_SIZE, 0, 1 << 28, 1, executor.output_max) },
+		NUMBER(NUMBER_SIZE, 1, 1 << 28, 1, executor.output_max) },
 	{ "progress-max", 0, "BYTES", "that are kept of a call's progress",
-		NUMBER(NUMBER_SIZE, 0, 1 << 28, 1, executor.progress_max) },
+		NUMBER(NUMBER_SIZE, 1, 1 << 28, 1, executor.progress_max) },
 	{ "hosts", 0, "NUMBER", "tool host processes at once",
 		NUMBER(NUMBER_UNSIGNED, 1, 10000, 1, executor.hosts_max) },
 	{ "hosts-per-tool", 0, "NUMBER", "of one tool and caller",
@@ -320,45 +322,10 @@ static int take_words(struct mount_options *options, const char *list, struct fa
 	}
 }
 
-const struct command_option *options_table(void)
-{
-	static struct command_option table[ROWS + 1];
-	for (size_t i = 0; i < ROWS; i++)
-		table[i] = (struct command_option){ rows[i].name,
-			rows[i].letter ? rows[i].letter : 256 + (int)i, rows[i].value, rows[i].help,
-			strcmp(rows[i].name, "log-level") == 0 ? "error warning info debug"
-							       : NULL };
-	return table;
-}
-
 /* A number with a default, which all have but the descriptor for READY. */
 static bool is_limit(const struct option_row *row)
 {
 	return row->set == set_number && row->offset != offsetof(struct mount_options, ready_fd);
-}
-
-static void help_row(const struct mount_options *defaults, const struct option_row *row)
-{
-	char head[64], more[64] = "";
-	snprintf(head, sizeof(head), "--%s%s%s", row->name, row->value ? " " : "",
-		row->value ? row->value : "");
-	if (is_limit(row))
-		snprintf(more, sizeof(more), " (default: %llu)", get_number(defaults, row));
-	if (row->letter)
-		printf("  -%c, %-22s %s%s\n", row->letter, head, row->help, more);
-	else
-		printf("      %-22s %s%s\n", head, row->help, more);
-}
-
-static void help(const struct mount_options *defaults)
-{
-	printf("usage: pegfs mount MOUNTPOINT [OPTIONS]\n\n"
-	       "Shows the tools of the tool directories as one tree at MOUNTPOINT; returns when it\n"
-	       "can be used.\n\n");
-	for (size_t i = 0; i < ROWS; i++)
-		help_row(defaults, &rows[i]);
-	printf("  -o OPTION[,OPTION...]      any of these as NAME=VALUE, allow_other (implied for\n"
-	       "                             root), and those of mount(8)\n");
 }
 
 static void set_defaults(struct mount_options *options)
@@ -375,25 +342,43 @@ static void set_defaults(struct mount_options *options)
 	executor_config_defaults(&options->executor);
 }
 
+const struct command_option *options_table(void)
+{
+	static struct command_option table[ROWS + 2];
+	struct mount_options defaults;
+	set_defaults(&defaults);
+	for (size_t i = 0; i < ROWS && !table[ROWS].name; i++) {
+		const struct option_row *row = &rows[i];
+		table[i] = (struct command_option){ row->name,
+			row->letter ? row->letter : 256 + (int)i, row->value, row->help,
+			row->set == set_log_level ? "error warning info debug" : NULL };
+		if (is_limit(row)) /* kept for good: the table is made once */
+			table[i].help = xasprintf(
+				"%s (default: %llu)", row->help, get_number(&defaults, row));
+	}
+	table[ROWS] = (struct command_option){ "options", 'o', "OPTION,...",
+		"any of these as NAME=VALUE, allow_other (implied for root),\n"
+		"and those of mount(8)",
+		NULL };
+	options_release(&defaults);
+	return table;
+}
+
 static int take_options(struct mount_options *options, int argc, char **argv, struct fail *why)
 {
-	struct option longs[ROWS + 2] = { { 0 } };
+	struct option longs[ROWS + 3] = { { 0 } };
 	for (size_t i = 0; i < ROWS; i++)
 		longs[i] = (struct option){ rows[i].name,
 			rows[i].value ? required_argument : no_argument, NULL,
 			rows[i].letter ? rows[i].letter : 256 + (int)i };
 	longs[ROWS] = (struct option){ "help", no_argument, NULL, 'h' };
+	longs[ROWS + 1] = (struct option){ "options", required_argument, NULL, 'o' };
 	int option;
 	optind = 0;
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, ":t:fo:hnsv", longs, NULL)) != -1) {
-		if (option == 'h') {
-			struct mount_options defaults;
-			set_defaults(&defaults);
-			help(&defaults);
-			options_release(&defaults);
+		if (option == 'h')
 			return 1;
-		}
 		if (option == 'n' || option == 's' || option == 'v')
 			continue; /* mount(8) hands these to its helpers */
 		if (option == ':' || option == '?')

@@ -35,14 +35,14 @@ struct mount_options {
 
 /*
  * Parses the arguments behind `mount` (argv[0] is the command's name); those that mount(8) gives to
- * its helpers begin with what is mounted: the tool directories. Returns 0; 1 where --help was served;
+ * its helpers begin with what is mounted: the tool directories. Returns 0; 1 where --help is wanted;
  * or -EINVAL and *why. options is to be released in every case.
  */
 int options_parse(
 	struct mount_options *options, bool is_helper, int argc, char **argv, struct fail *why);
 void options_release(struct mount_options *options);
 
-/* The options as a table for completions; ends with a row of NULL. */
+/* The options as a table for the help and completions, with defaults; ends with a row of NULL. */
 const struct command_option *options_table(void);
 
 /*

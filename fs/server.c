@@ -19,6 +19,7 @@
 #include "fs/session.h"
 
 #define PREPARE_DELAY_MS 2000
+#define REQUESTS_A_UID 4 /* as many of the largest size as a uid may have in memory at once */
 
 static void on_session_end(void *arg)
 {
@@ -138,7 +139,9 @@ static int make_running(struct server *server, const struct statedir *state, str
 	server->executor = executor_new(server->loop, &config, why);
 	if (!server->executor)
 		return why->code;
-	const struct calls_config calls = { .dir_fd = state->calls_fd, .keep = options->keep };
+	const struct calls_config calls = { .dir_fd = state->calls_fd,
+		.keep = options->keep,
+		.pending_max = options->request_max * REQUESTS_A_UID };
 	server->calls = calls_new(server->loop, server->executor, &calls);
 	calls_listen(server->calls, &calls_listener, server);
 	return 0;
@@ -159,11 +162,18 @@ static uint32_t digest_of(const struct snapshot *snapshot)
 	return (uint32_t)(hash ^ hash >> 32);
 }
 
-static void prepare_tools(void *arg)
+static void prepare_tool(void *arg, struct tool *tool)
 {
 	const struct server *server = arg;
-	for (size_t i = 0; i < server->snapshot->count; i++)
-		executor_prepare(server->executor, server->snapshot->tools[i]);
+	executor_prepare(server->executor, tool);
+}
+
+static void prepare_tools(void *arg)
+{
+	struct server *server = arg;
+	snapshot_each_new(server->prepared, server->snapshot, prepare_tool, server);
+	snapshot_unref(server->prepared);
+	server->prepared = snapshot_ref(server->snapshot);
 }
 
 /* The tree is as old as its content, whichever server shows it. */
@@ -268,11 +278,14 @@ static void release(struct server *server)
 	loop_cancel_timer(&server->prepare_timer);
 	handles_release(&server->handles);
 	map_release(&server->readable);
+	quota_release(&server->gathering);
+	quota_release(&server->open_calls);
 	session_free(server->session);
 	executor_free(server->executor);
 	calls_free(server->calls);
 	views_reset(&server->views);
 	files_release(&server->files);
+	snapshot_unref(server->prepared);
 	snapshot_unref(server->snapshot);
 	watch_free(server->watch);
 	registry_free(server->registry);
@@ -372,6 +385,8 @@ int server_run(const struct mount_options *options, struct state *shared, struct
 	int status = 1;
 	clock_gettime(CLOCK_REALTIME, &server.started);
 	link_init(&server.link, SUPERVISOR_CONTROL_FD, shared);
+	quota_init(&server.open_calls, STATE_HANDLES / 2); /* nobody takes all of them */
+	quota_init(&server.gathering, options->request_max * REQUESTS_A_UID);
 	raise_file_limit();
 	forbid_dumps();
 	server.loop = loop_new(why);

@@ -9,6 +9,7 @@
 #include "core/base/loop.h"
 #include "core/running/calls.h"
 #include "core/running/executor.h"
+#include "core/running/quota.h"
 #include "core/tools/registry.h"
 #include "core/tools/watch.h"
 #include "fs/file.h"
@@ -26,14 +27,16 @@ struct server {
 	struct registry *registry;
 	struct watch *watch;
 	struct snapshot *snapshot; /* a reference: what the tree shows now */
+	struct snapshot *prepared; /* a reference: whose tools have been prepared; NULL: none */
 	struct executor *executor;
 	struct calls *calls;
 	struct session *session;
 	struct views views;
 	struct files files;
 	struct handles handles;
-	struct map
-		readable; /* node number -> struct callfile, of those that can be read; borrowed */
+	struct map readable;      /* node number -> struct callfile, of those that can be read */
+	struct quota open_calls;  /* call files that are open for writing */
+	struct quota gathering;   /* bytes of requests that are not complete yet */
 	struct stat integrations; /* as that file was when it was read */
 	struct state *state;      /* borrowed: what survives this process */
 	struct link link;         /* to the supervisor */

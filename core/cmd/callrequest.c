@@ -36,9 +36,9 @@ static int read_stdin(struct buf *out, struct fail *why)
 static int fail_word(int number, const char *word, struct fail *why)
 {
 	return fail_set(why, -EINVAL,
-		"%s %d behind the tool is no KEY=VALUE%s; give inputs as KEY=VALUE, or all of them "
+		"word %d behind the tool is no KEY=VALUE%s; give inputs as KEY=VALUE, or all of them "
 		"as one word of JSON",
-		"word", number, is_json(word) ? ", and JSON must be the only one" : "");
+		number, is_json(word) ? ", and JSON must be the only one" : "");
 }
 
 static int put(json_t *request, const char *word, int number, struct fail *why)

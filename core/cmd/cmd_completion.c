@@ -75,18 +75,12 @@ static void bash_values(struct buf *out, const struct command_option *option)
 		buf_printf(out, " | -%c", option->id);
 	buf_puts(out, ") ");
 	if (option->words)
-		buf_printf(out, "COMPREPLY=($(compgen -W '%s' -- \"$cur\"))", option->words);
-	else if (is_dirs(option->value))
-		buf_puts(out, "_pegfs_dirs \"$cur\"");
-	else if (is_dir(option->value))
-		buf_puts(out,
-			"compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- \"$cur\")");
+		buf_printf(out, "_pegfs_offer '%s'; ", option->words);
+	else if (is_dir(option->value) || is_dirs(option->value))
+		buf_puts(out, "_pegfs_paths -d; ");
 	else if (is_file(option->value))
-		buf_puts(out,
-			"compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")");
-	else
-		buf_puts(out, "COMPREPLY=()");
-	buf_puts(out, "; return ;;\n");
+		buf_puts(out, "_pegfs_paths -f; ");
+	buf_puts(out, "return ;;\n");
 }
 
 static void bash_command(struct buf *out, const struct command *command)
@@ -106,41 +100,47 @@ static void bash_command(struct buf *out, const struct command *command)
 	buf_printf(out, "' takes=%s\n\t\t;;\n", kinds[command->takes]);
 }
 
+/* Bash parts words at colons: of DIR:DIR it hands over "DIR", ":" and "DIR". */
 static const char bash_head[] =
 	"# bash completion for pegfs, written by `pegfs completion bash`.\n"
-	"_pegfs_dirs() {\n"
-	"\tlocal before=\n"
-	"\tcase $1 in *:*) before=${1%:*}: ;; esac\n"
-	"\tcompopt -o filenames -o nospace\n"
-	"\tmapfile -t COMPREPLY < <(compgen -d -P \"${before##*:}\" -- \"${1##*:}\")\n"
+	"_pegfs_offer() {\n"
+	"\tmapfile -t COMPREPLY < <(compgen -W \"$1\" -- \"$cur\")\n"
+	"}\n"
+	"_pegfs_paths() {\n"
+	"\tcompopt -o filenames\n"
+	"\tmapfile -t COMPREPLY < <(compgen \"$1\" -- \"${cur#:}\")\n"
 	"}\n"
 	"_pegfs_tools() {\n"
-	"\tlocal i where=()\n"
-	"\tfor ((i = 1; i < COMP_CWORD - 1; i++)); do\n"
+	"\tlocal i option='' value='' where=()\n"
+	"\tfor ((i = 2; i < COMP_CWORD; i++)); do\n"
 	"\t\tcase ${COMP_WORDS[i]} in\n"
-	"\t\t--mount | -m) where=(--mount \"${COMP_WORDS[i + 1]}\") ;;\n"
-	"\t\t--tools | -t) where=(--tools \"${COMP_WORDS[i + 1]}\") ;;\n"
+	"\t\t--mount | -m | --tools | -t) option=${COMP_WORDS[i]} value='' ;;\n"
+	"\t\t:) value+=: ;;\n"
+	"\t\t*) [[ -z $value || $value == *: ]] && value+=${COMP_WORDS[i]} ;;\n"
 	"\t\tesac\n"
+	"\t\t[ -z \"$option\" ] || where=(\"$option\" \"$value\")\n"
 	"\tdone\n"
-	"\tmapfile -t COMPREPLY < <(compgen -W \"$(\"${COMP_WORDS[0]}\" list --names \"${where[@]}\" "
-	"2>/dev/null)\" -- \"$cur\")\n"
+	"\t_pegfs_offer \"$(\"${COMP_WORDS[0]}\" list --names \"${where[@]}\" 2>/dev/null)\"\n"
 	"}\n"
 	"_pegfs() {\n"
-	"\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} options= takes=none\n"
+	"\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} options='' takes=none\n"
 	"\tCOMPREPLY=()\n"
+	"\tif [ \"$cur\" = : ] || [ \"$prev\" = : ]; then\n"
+	"\t\t_pegfs_paths -d\n"
+	"\t\treturn\n"
+	"\tfi\n"
 	"\tif [ \"$COMP_CWORD\" -eq 1 ]; then\n"
-	"\t\tmapfile -t COMPREPLY < <(compgen -W '";
+	"\t\t_pegfs_offer '";
 
-static const char bash_tail[] =
-	"\t*) return ;;\n"
-	"\tesac\n"
-	"\tcase $cur in -*) mapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$cur\"); return ;; esac\n"
-	"\tcase $takes in\n"
-	"\tdirs) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- \"$cur\") ;;\n"
-	"\ttools) _pegfs_tools ;;\n"
-	"\tesac\n"
-	"}\n"
-	"complete -F _pegfs pegfs\n";
+static const char bash_tail[] = "\t*) return ;;\n"
+				"\tesac\n"
+				"\tcase $takes:$cur in\n"
+				"\t*:-*) _pegfs_offer \"$options\" ;;\n"
+				"\tdirs:*) _pegfs_paths -d ;;\n"
+				"\ttools:*) _pegfs_tools ;;\n"
+				"\tesac\n"
+				"}\n"
+				"complete -F _pegfs pegfs\n";
 
 static void write_bash(struct buf *out)
 {
@@ -148,7 +148,7 @@ static void write_bash(struct buf *out)
 	buf_puts(out, bash_head);
 	for (size_t at = 0; (command = next_shown(&at));)
 		buf_printf(out, "%s ", command->name);
-	buf_puts(out, "--help --version' -- \"$cur\")\n\t\treturn\n\tfi\n"
+	buf_puts(out, "--help --version'\n\t\treturn\n\tfi\n"
 		      "\tcase ${COMP_WORDS[1]} in\n");
 	for (size_t at = 0; (command = next_shown(&at));)
 		bash_command(out, command);

@@ -39,7 +39,8 @@ static void put_stats(json_t *status, const char *stats)
 	static const struct {
 		const char *key, *name; /* as .pegfs/stats has it */
 	} rows[] = { { "tools", "\npegfs_tools " }, { "faults", "\npegfs_faults " },
-		{ "server_pid", "\npegfs_server_pid " }, { "hosts", "\npegfs_hosts " },
+		{ "server_pid", "\npegfs_server_pid " },
+		{ "supervisor_pid", "\npegfs_supervisor_pid " }, { "hosts", "\npegfs_hosts " },
 		{ "calls_running", "\npegfs_calls_running " },
 		{ "calls_waiting", "\npegfs_calls_waiting " },
 		{ "calls_done", "\npegfs_calls_total{state=\"done\"} " },

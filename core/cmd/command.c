@@ -13,7 +13,7 @@
 
 const struct command *const core_commands[] = { &cmd_list, &cmd_show, &cmd_call, &cmd_prompt,
 	&cmd_schema, &cmd_status, &cmd_errors, &cmd_new, &cmd_check, &cmd_sync, &cmd_completion,
-	NULL };
+	&cmd_manual, NULL };
 
 /* Set once, at the start: the completions are of the program that writes them. */
 static const struct program *running;

@@ -72,10 +72,12 @@ static void load_chain(struct chain *chain, pid_t pid)
 		chain->count++;
 }
 
-static uint64_t pid_namespace(pid_t tid)
+uint64_t caller_pid_namespace(pid_t tid)
 {
 	char path[64];
 	struct stat st;
+	if (tid <= 0)
+		return 0;
 	snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)tid);
 	return stat(path, &st) == 0 ? st.st_ino : 0;
 }
@@ -90,7 +92,7 @@ void caller_load(struct caller *caller, uid_t uid, gid_t gid, pid_t tid)
 	if (tid <= 0 || read_proc(tid, "status", status, sizeof(status)) <= 0)
 		return;
 	load_groups(&caller->who, status);
-	caller->pid_ns = pid_namespace(tid);
+	caller->pid_ns = caller_pid_namespace(tid);
 	load_chain(&caller->chain, (pid_t)status_number(status, "\nTgid:"));
 }
 

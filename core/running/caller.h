@@ -38,6 +38,9 @@ struct caller {
  */
 void caller_load(struct caller *caller, uid_t uid, gid_t gid, pid_t tid);
 
+/* The inode of the pid namespace of a thread; 0: not known. */
+uint64_t caller_pid_namespace(pid_t tid);
+
 /*
  * How far above the reader the first process lies that is also in the other chain: 0 is the reader
  * itself; CALLER_CHAIN_MAX where they share none.

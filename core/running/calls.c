@@ -16,6 +16,7 @@
 #include "core/base/log.h"
 #include "core/base/utf8.h"
 #include "core/base/xalloc.h"
+#include "core/running/quota.h"
 #include "core/running/record.h"
 #include "core/running/shelf.h"
 #include "core/tools/params.h"
@@ -29,7 +30,8 @@ struct calls {
 	struct calls_config config;
 	struct map by_seq; /* seq -> owned struct entry */
 	struct shelves shelves;
-	size_t bytes; /* that finished calls hold */
+	size_t bytes;         /* that finished calls hold */
+	struct quota pending; /* bytes of requests that wait or run */
 	uint64_t last_seq;
 	uint64_t own_pid_ns;
 	const struct calls_listener *listener;
@@ -63,6 +65,8 @@ struct calls *calls_new(
 		calls->config.keep = CALLS_KEEP_DEFAULT;
 	if (calls->config.bytes_max == 0)
 		calls->config.bytes_max = half_of_disk(config->dir_fd);
+	quota_init(&calls->pending,
+		config->pending_max ? config->pending_max : CALLS_PENDING_MAX_DEFAULT);
 	struct caller self;
 	caller_load(&self, geteuid(), getegid(), getpid());
 	calls->own_pid_ns = self.pid_ns;
@@ -89,6 +93,7 @@ void calls_free(struct calls *calls)
 		free_entry(slot->value);
 	map_release(&calls->by_seq);
 	shelves_release(&calls->shelves);
+	quota_release(&calls->pending);
 	free(calls);
 }
 
@@ -279,6 +284,8 @@ static void finish(struct entry *entry, enum call_state state, struct result *re
 		save_failure(entry, saved);
 	result_release(result);
 	free(take_ptr(&entry->request));
+	quota_give(&calls->pending, call->uid, entry->pending);
+	entry->pending = 0;
 	entry->job = NULL;
 	calls->stats.ended[call->state]++;
 	entry->shelf->finished_count++;
@@ -397,6 +404,19 @@ static int keep_request(struct entry *entry, const json_t *params)
 	return 0;
 }
 
+/* What waits and runs is held in memory, a few times over. */
+static int take_pending(struct entry *entry, size_t len, struct fail *why)
+{
+	struct quota *pending = &entry->calls->pending;
+	if (!quota_take(pending, entry->call.uid, len))
+		return fail_set(why, -EBUSY,
+			"the requests of uid %u that wait or run would be larger than %zu bytes in "
+			"all; try again when some have finished",
+			(unsigned)entry->call.uid, pending->max);
+	entry->pending = len;
+	return 0;
+}
+
 /* Checks the document; the complete parameters, a new reference, or NULL and *why. */
 static json_t *check_request(struct entry *entry, const struct call_order *order, struct fail *why)
 {
@@ -420,7 +440,9 @@ int calls_start(struct calls *calls, const struct call_order *order, call_on_end
 {
 	struct entry *entry = entry_for(calls, order->tool, order->caller, order->reserved, why);
 	*seq = entry->call.seq;
-	auto_json json_t *params = why->code ? NULL : check_request(entry, order, why);
+	auto_json json_t *params = NULL;
+	if (!why->code && take_pending(entry, order->len, why) == 0)
+		params = check_request(entry, order, why);
 	if (params) {
 		const struct job_request request = {
 			.call_id = entry->call.id,
@@ -806,6 +828,12 @@ int calls_read(const struct calls *calls, const struct call *call, enum call_par
 	size_t offset, size_t size, struct buf *out, struct fail *why)
 {
 	return record_read(calls->config.dir_fd, call, part, offset, size, out, why);
+}
+
+int calls_open(
+	const struct calls *calls, const struct call *call, enum call_part part, off_t *offset)
+{
+	return record_open(calls->config.dir_fd, call, part, offset);
 }
 
 struct bytes *calls_load(

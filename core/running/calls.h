@@ -18,8 +18,10 @@ struct calls_config {
 	unsigned keep;       /* finished calls kept of each caller and tool; 0: the default */
 	unsigned timeout_ms; /* longest a call may take; 0: the executor's */
 	size_t bytes_max;    /* that finished calls hold, in all; 0: half of dir_fd's file system */
+	size_t pending_max;  /* bytes of requests of one uid that wait or run; 0: the default */
 };
 #define CALLS_KEEP_DEFAULT 64
+#define CALLS_PENDING_MAX_DEFAULT ((size_t)256 << 20)
 
 /* News of a call for those who look at it (nodes that can be waited on, caches). */
 struct calls_listener {
@@ -118,6 +120,10 @@ bool calls_may_see(const struct calls *calls, const struct call *call, const str
 /* Appends what can be read of a part now, at most size bytes from offset on. 0 or *why. */
 int calls_read(const struct calls *calls, const struct call *call, enum call_part part,
 	size_t offset, size_t size, struct buf *out, struct fail *why);
+
+/* As record_open(): for who reads on when the call is forgotten. */
+int calls_open(
+	const struct calls *calls, const struct call *call, enum call_part part, off_t *offset);
 
 /* All that can be read of a part now; a new reference, or NULL and *why. */
 struct bytes *calls_load(

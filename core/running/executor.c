@@ -221,6 +221,12 @@ static void start(struct job *job)
 	host_signal(worker->host, SIGKILL);
 }
 
+void executor_begin(struct job *job)
+{
+	if (job->state == JOB_RUNNING)
+		arm(job, job->timeout_ms);
+}
+
 void executor_resume(struct job *job)
 {
 	struct executor *executor = job->pool->executor;

@@ -80,6 +80,9 @@ struct share *executor_share(struct executor *executor, uid_t uid);
 /* Tells a job of an event and does what its table says. The job may be gone afterwards. */
 void executor_post(struct job *job, enum job_event event);
 
+/* The tool begins, and so does its time: what its host took to boot is not taken from it. */
+void executor_begin(struct job *job);
+
 /* Makes the text of how it ends (RESULT_INIT until then), unless it is being stopped. */
 void executor_set_failure(struct job *job, enum job_end end, const char *text);
 

@@ -104,8 +104,7 @@ int record_open_growing(int dir_fd, uint64_t seq, enum call_part part)
 
 /* ---- loading */
 
-/* Appends len bytes from offset on. A file that ends earlier is an error, never a shorter document. */
-static int read_range(int fd, off_t offset, size_t len, struct buf *out)
+int record_read_range(int fd, off_t offset, size_t len, struct buf *out)
 {
 	if (buf_reserve(out, len) < 0)
 		return out->failed;
@@ -202,7 +201,7 @@ int record_load(int dir_fd, const char *file_name, struct call *call, char tool_
 		return -EPROTO;
 	auto_close int fd = openat(dir_fd, file_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	auto_buf struct buf text = BUF_INIT(HEADER_SIZE + 1);
-	int result = fd < 0 ? -errno : read_range(fd, 0, HEADER_SIZE, &text);
+	int result = fd < 0 ? -errno : record_read_range(fd, 0, HEADER_SIZE, &text);
 	if (result < 0)
 		return result;
 	auto_json json_t *header = json_loadb(text.data, text.len, 0, NULL);
@@ -221,18 +220,25 @@ static off_t offset_of(const struct call *call, enum call_part part)
 	return (off_t)offset;
 }
 
+int record_open(int dir_fd, const struct call *call, enum call_part part, off_t *offset)
+{
+	char name[48];
+	name_of(call->seq, part, name);
+	*offset = offset_of(call, part);
+	int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
 int record_read(int dir_fd, const struct call *call, enum call_part part, size_t offset,
 	size_t size, struct buf *out, struct fail *why)
 {
 	size_t len = call->part_len[part];
 	if (offset >= len)
 		return 0;
-	char name[48];
-	name_of(call->seq, part, name);
-	auto_close int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC);
+	off_t start = 0;
+	auto_close int fd = record_open(dir_fd, call, part, &start);
 	size_t wanted = size < len - offset ? size : len - offset;
-	int result = fd < 0 ? -errno
-			    : read_range(fd, offset_of(call, part) + (off_t)offset, wanted, out);
+	int result = fd < 0 ? fd : record_read_range(fd, start + (off_t)offset, wanted, out);
 	if (result < 0)
 		fail_set(why, result, "cannot read what call %s left: %s", call->id,
 			strerror(-result));

@@ -7,6 +7,8 @@
 #ifndef PEGFS_RUNNING_RECORD_H
 #define PEGFS_RUNNING_RECORD_H
 
+#include <sys/types.h>
+
 #include "core/base/buf.h"
 #include "core/base/fail.h"
 #include "core/running/call.h"
@@ -38,6 +40,15 @@ int record_open_growing(int dir_fd, uint64_t seq, enum call_part part);
  */
 int record_read(int dir_fd, const struct call *call, enum call_part part, size_t offset,
 	size_t size, struct buf *out, struct fail *why);
+
+/*
+ * Opens the file that holds a part, for who reads on when the call is forgotten; *offset is where the
+ * part begins in it. The caller's descriptor, or a negative errno.
+ */
+int record_open(int dir_fd, const struct call *call, enum call_part part, off_t *offset);
+
+/* Appends len bytes of fd from offset on. A file that ends earlier is an error, -EIO. */
+int record_read_range(int fd, off_t offset, size_t len, struct buf *out);
 
 /* Removes all files of a call. */
 void record_remove(int dir_fd, uint64_t seq);

@@ -18,6 +18,7 @@ struct entry {
 	void *on_end_arg;
 	struct calls *calls;       /* borrowed */
 	struct shelf *shelf;       /* borrowed */
+	size_t pending;            /* bytes of its request, until it has ended */
 	char *request;             /* owned; the redacted request until the record is written */
 	int growing[CALL_PARTS];   /* owned descriptors of log and progress; -1: none */
 	bool named;                /* its id was reserved: somebody means to read it by that */

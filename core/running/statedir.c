@@ -51,7 +51,10 @@ static char *base_path(void)
 	auto_free char *shared = xasprintf("/dev/shm/pegfs-%u", (unsigned)geteuid());
 	if (is_tmpfs("/dev/shm", SHM_SIZE_MIN) && is_own_or_free(shared))
 		return take_ptr(&shared);
-	return is_root ? xstrdup("/run/pegfs") : xasprintf("/tmp/pegfs-%u", (unsigned)geteuid());
+	/* A bare container has no /run, or one that cannot be written to. */
+	return is_root && access("/run", W_OK) == 0
+		       ? xstrdup("/run/pegfs")
+		       : xasprintf("/tmp/pegfs-%u", (unsigned)geteuid());
 }
 
 static char *path_of(const char *mountpoint)

@@ -47,6 +47,7 @@ static void on_started(struct worker *worker, struct job *job)
 	if (job->started)
 		return;
 	job->started = true;
+	executor_begin(job);
 	job_forget_params(job);
 	if (host_kept(worker->host))
 		host_kept(worker->host)->started = 1;

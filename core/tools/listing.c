@@ -49,7 +49,7 @@ static void ask(int dir_fd, struct listing *listing, size_t i)
 {
 	struct stat st;
 	if (fstatat(dir_fd, texts[i], &st, AT_SYMLINK_NOFOLLOW) == 0)
-		listing->types[i] = IFTODT(st.st_mode);
+		listing->types[i] = (unsigned char)IFTODT(st.st_mode);
 }
 
 /* The rest of a huge directory, and file systems that give no types. */

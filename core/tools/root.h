@@ -3,7 +3,8 @@
  * are always read from where they were found: also after the path leads elsewhere (a link that was
  * flipped, a rename, a bind mount), and where our own mount lies over it now.
  *
- * Shared and counted: the scan and each of its tools hold a reference.
+ * Shared and counted: the scan and each of its tools hold a reference. While one is held the file
+ * system that the directory is on cannot be unmounted (EBUSY), but for lazily (umount -l).
  */
 #ifndef PEGFS_TOOLS_ROOT_H
 #define PEGFS_TOOLS_ROOT_H

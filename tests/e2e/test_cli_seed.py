@@ -38,11 +38,12 @@ def test_two_mounts_with_one_seed_can_start_at_once(work):
         directory = work / f"m{number}"
         directory.mkdir()
         mounts.append(Mount(directory, tools=[work / "tools"], args=args))
-    with concurrent.futures.ThreadPoolExecutor() as pool:
+    # A daemon dies with the thread that has started it: none ends before the mounts do.
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
         list(pool.map(Mount.start, mounts))
-    for mount in mounts:
-        assert len([name for name in os.listdir(mount.path) if name.startswith("tool_")]) == 40
-    assert [problem for mount in mounts for problem in mount.stop()] == []
+        for mount in mounts:
+            assert len([name for name in os.listdir(mount.path) if name.startswith("tool_")]) == 40
+        assert [problem for mount in mounts for problem in mount.stop()] == []
 
 
 def test_a_seed_that_is_not_there_mounts_nothing(work):

@@ -95,3 +95,68 @@ def test_who_reads_a_page_over_and_over_holds_up_nobody(m):
     thread.join()
     os.close(fd)
     assert worst < 5
+
+
+# ----------------------------------------------------------------------------------------- memory
+
+def test_what_one_uid_gathers_is_limited(new_mount):
+    mount = new_mount(args=["--request-max", 100_000])
+    part = b'{"text":"' + b"x" * 90_000
+    fds = [os.open(mount / "echo/call", os.O_WRONLY) for _ in range(6)]
+    written = []
+    for fd in fds:
+        try:
+            written.append(os.write(fd, part))
+        except OSError as failure:
+            written.append(failure.errno)
+    assert written == [len(part)] * 4 + [errno.EBUSY] * 2
+    # Whoever is let in is served, and makes room.
+    os.write(fds[0], b'"}')
+    for fd in fds:
+        with contextlib.suppress(OSError):
+            os.close(fd)
+    again = os.open(mount / "echo/call", os.O_WRONLY)
+    os.write(again, part + b'"}')
+    os.close(again)
+
+
+# -------------------------------------------------------------------------------------- directories
+
+def test_a_directory_that_is_read_again_shows_what_is_there_then(m):
+    fd = os.open(m / "echo/calls", os.O_RDONLY)
+    before = set(os.listdir(fd))
+    os.mkdir(m / "echo/calls/one-more")
+    assert set(os.listdir(fd)) == before | {"one-more"}
+    os.rmdir(m / "echo/calls/one-more")
+    assert set(os.listdir(fd)) == before
+    os.close(fd)
+
+
+def test_an_open_directory_that_has_been_removed_is_no_more(m):
+    os.mkdir(m / "echo/calls/gone")
+    fd = os.open(m / "echo/calls/gone", os.O_RDONLY)
+    os.rmdir(m / "echo/calls/gone")
+    with pytest.raises(OSError) as caught:
+        os.listdir(fd)
+    assert caught.value.errno in (errno.ENOENT, errno.ESTALE)
+    os.close(fd)
+
+
+# -------------------------------------------------------------------------------- open call files
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs a second user")
+def test_one_uid_does_not_open_all_that_can_be_open(m):
+    check("""/usr/bin/python3 -c "
+import errno, os, resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (20000, 20000))
+fds = []
+try:
+    while len(fds) < 19000:
+        fds.append(os.open(os.environ['C'], os.O_WRONLY))
+except OSError as failure:
+    assert failure.errno == errno.EMFILE, failure
+assert 1000 < len(fds) < 16384, len(fds)
+assert os.system(os.environ['OTHER']) == 0
+" """, env={"C": m / "echo/call",
+            "OTHER": "setpriv --reuid 1000 --clear-groups sh -c 'test -w \"$C\" && : >\"$C\"'"})
+    assert m.say("echo", {"text": "x"})

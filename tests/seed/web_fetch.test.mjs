@@ -76,6 +76,11 @@ test('what the user has allowed is fetched: a host, one port of it, a network', 
   assert.equal((await fetchAs(['localhost'])).isError, true);
 });
 
+test('R56 R79 with an empty environment or broken resources everything private stays refused', async () => {
+  assert.match(await withEnv({}, () => tool.err({ url: at('/') }), { keep: false }), /^Refused: 127\.0\.0\.1 resolves/);
+  for (const OFFICER_RESOURCES of ['no json', '[]', '{"web-fetch": 7}', '{"web-fetch": {"allow_private": "127.0.0.1"}}']) assert.match(await withEnv({ OFFICER_RESOURCES }, () => tool.err({ url: at('/') })), /^Refused/);
+});
+
 test('only http and https, without a name or password, and only whole addresses', async () => {
   for (const url of ['file:///etc/passwd', 'ftp://example.org/', 'data:text/html,x', 'javascript:alert(1)', 'gopher://x/']) assert.match(await err({ url }), /^Refused: only http and https addresses can be fetched, not \w+:/);
   assert.match(await err({ url: 'http://ann:pw@example.org/' }), /^Refused: the address has a name or password in it\./);

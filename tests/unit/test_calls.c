@@ -55,8 +55,7 @@ bool executor_owns_pid(const struct executor *executor, pid_t pid)
 	return host_pid && pid == host_pid;
 }
 
-void executor_recover(
-	struct executor *executor, const struct executor_heirs *heirs, void *arg)
+void executor_recover(struct executor *executor, const struct executor_heirs *heirs, void *arg)
 {
 	(void)executor, (void)heirs, (void)arg;
 }
@@ -674,6 +673,36 @@ static void root_sees_all_but_reads_its_own_result(void **state)
 	assert_int_equal(count_seen(world, &root), 0);
 }
 
+/* ---- memory */
+
+static void requests_that_wait_are_limited_in_bytes(void **state)
+{
+	struct world *world = *state;
+	const struct calls_config config = { .dir_fd = world->dir.fd, .pending_max = 1000 };
+	calls_free(world->calls);
+	world->calls = calls_new(NULL, NULL, &config);
+	const struct caller one = caller_of(1000, 50), two = caller_of(1001, 50);
+	char document[600];
+	memset(document, ' ', sizeof(document));
+	memcpy(document, "{\"name\":\"a\"}", 12);
+	document[sizeof(document) - 1] = '\0';
+	struct fail why = FAIL_INIT;
+	uint64_t seq = 0;
+	assert_int_equal(start_document(world, &one, 0, document, &seq, &why), 0);
+	assert_int_equal(start_document(world, &one, 0, document, &seq, &why), -EBUSY);
+	check_state(world, seq, CALL_REFUSED);
+	fail_clear(&why);
+	assert_int_equal(start_document(world, &two, 0, document, &seq, &why), 0);
+	/* Whatever is refused gives back what it took. */
+	for (int i = 0; i < 5; i++) {
+		fail_clear(&why);
+		start_document(world, &one, 0, "{\"name\":[]}", &seq, &why);
+	}
+	end_job(&jobs[0], JOB_DONE, "x");
+	fail_clear(&why);
+	assert_int_equal(start_document(world, &one, 0, document, &seq, &why), 0);
+}
+
 /* ---- the nearest call */
 
 #define NODES 60
@@ -923,6 +952,7 @@ int main(void)
 		calls_test(reserved_ids_are_limited),
 		calls_test(a_caller_sees_its_own_calls),
 		calls_test(root_sees_all_but_reads_its_own_result),
+		calls_test(requests_that_wait_are_limited_in_bytes),
 		calls_test(in_any_tree_the_nearest_wins_and_the_newest_of_equals),
 		calls_test(a_reader_that_is_not_known_gets_the_newest_of_its_uid),
 		calls_test(a_running_call_has_a_log_but_no_result),

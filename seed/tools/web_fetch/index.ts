@@ -1234,7 +1234,7 @@ function density(sums: Measure): number {
 // what encloses them, take the best and what belongs to it, then clean that of lists of links.
 
 const EXTRA_NAMES =
-  /-ad-|ad-?break|advert|agegate|banner|breadcrumb|byline-?share|combx|comment|community|consent|cookie|disqus|extra|footer|foot-|gdpr|header|legends|menu|modal|nav(bar|igation)?\b|newsletter|outbrain|pager|pagination|popup|promo|recirc|recommend|related|remark|replies|rss|share|sharing|shoutbox|sidebar|skyscraper|social|sponsor|subscri|supplemental|taboola|toolbar|widget|yom-remote/i;
+  /-ad-|ad-?break|advert|agegate|banner|breadcrumb|byline-?share|combx|comment|community|consent|cookie|disqus|extra|footer|foot-|gdpr|(^|[\s_-])(site|page|main|global|top|nav)?-?header\b|legends|menu|modal|nav(bar|igation)?\b|newsletter|outbrain|pager|pagination|popup|promo|recirc|recommend|related|remark|replies|rss|share|sharing|shoutbox|sidebar|skyscraper|social|sponsor|subscri|supplemental|taboola|toolbar|widget|yom-remote/i;
 const CONTENT_NAMES = /article|body|column|content|main|shadow/i;
 const GOOD_NAMES = /article|blog|body|content|entry|hentry|main|page|post|story|text/i;
 const BAD_NAMES = /-ad-|advert|banner|combx|comment|com-|contact|cookie|footer|footnote|gdpr|hidden|masthead|media|meta|newsletter|outbrain|promo|related|scroll|share|sharing|shoutbox|shopping|sidebar|skyscraper|social|sponsor|subscri|tags|tool|widget/i;
@@ -1253,7 +1253,7 @@ const ARTICLE_MIN = 500;
 function classWeight(element: Element, strictness: Strictness): number {
   if (!strictness.weights) return 0;
   let weight = 0;
-  for (const name of [element.attrs.class, element.attrs.id]) {
+  for (const name of [element.attrs.class, TITLED.has(element.tag) ? undefined : element.attrs.id]) {
     if (!name) continue;
     if (BAD_NAMES.test(name)) weight -= 25;
     if (GOOD_NAMES.test(name)) weight += 25;
@@ -1261,7 +1261,9 @@ function classWeight(element: Element, strictness: Strictness): number {
   return weight;
 }
 
-const NEVER_EXTRA = words('html body article main a table tbody thead tr td th code pre');
+const NEVER_EXTRA = words('html body article main a table tbody thead tr td th code pre h1 h2 h3 h4 h5 h6');
+/** The ids of these are made from their headings and say what they are about. */
+const TITLED = words('section details dt dd li p span');
 
 /** Drop what is no part of any article by its tag, role or name, unless most of the page is in it. */
 function dropExtras(root: Element, always: Set<Element>, all: Map<Element, Measure>, strictness: Strictness): Set<Element> {
@@ -1270,7 +1272,7 @@ function dropExtras(root: Element, always: Set<Element>, all: Map<Element, Measu
   const isExtra = (element: Element): boolean => {
     if (NOT_ARTICLE.has(element.tag) || HIDDEN_ROLES.has(element.attrs.role ?? '')) return true;
     if (!strictness.names || NEVER_EXTRA.has(element.tag)) return false;
-    const names = namesOf(element);
+    const names = TITLED.has(element.tag) ? element.attrs.class ?? '' : namesOf(element);
     return EXTRA_NAMES.test(names) && !CONTENT_NAMES.test(names);
   };
   const walk = (element: Element, inCell: boolean): void => {
@@ -1402,10 +1404,29 @@ function findOnce(root: Element, always: Set<Element>, all: Map<Element, Measure
   return { root: chosen, dropped, length };
 }
 
-/** The main content of a page; the whole page where none stands out. */
+/** What the page itself calls its main content, if it says so of one element and most of the text is there. */
+function findMain(root: Element, always: Set<Element>, all: Map<Element, Measure>): Article | undefined {
+  const isMain = ({ tag, attrs }: Element): boolean => tag === 'main' || attrs.role === 'main';
+  const mains = elementsOf(root).filter((element) => isMain(element) && all.has(element));
+  const [main] = mains;
+  if (mains.length !== 1 || (all.get(main)?.length ?? 0) < (all.get(root)?.length ?? 0) / 4) return undefined;
+  const dropped = dropExtras(root, always, all, PASSES[0]);
+  return { root: main, dropped, length: measureAll(main, dropped).get(main)?.length ?? 0 };
+}
+
+/** The main content of a page, by what it says or else by its looks; the whole page where none stands out. */
 function findArticle(root: Element, always: Set<Element>): Article {
-  const tried: Article[] = [];
   const all = measureAll(root, always);
+  const article = findByLooks(root, always, all);
+  const main = findMain(root, always, all);
+  if (!main || article.length >= main.length * 0.6) return article;
+  // A real article amid links is the better one; manuals and lists of links are wanted whole.
+  const linksOf = ({ root: top, dropped }: Article): number => density(measureAll(top, dropped).get(top) ?? NOTHING);
+  return linksOf(main) > 0.5 && linksOf(article) < 0.2 && article.length >= 3 * ARTICLE_MIN ? article : main;
+}
+
+function findByLooks(root: Element, always: Set<Element>, all: Map<Element, Measure>): Article {
+  const tried: Article[] = [];
   for (const strictness of PASSES) {
     const article = findOnce(root, always, all, strictness);
     if (!article) continue;

@@ -1,0 +1,87 @@
+"""make install, make deb, the systemd unit: what they put in place works from there."""
+
+import os
+import pathlib
+import re
+import socket
+
+import pytest
+
+from lib import mount as mounts
+from lib.mount import EXAMPLES, ROOT, Mount
+from lib.programs import check, need, run
+
+pytestmark = pytest.mark.skipif(mounts.VARIANT != "", reason="packages are made of the plain build")
+
+
+def make(target, *variables):
+    return check(["make", "-C", ROOT, target, *variables], timeout=85)
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    need("dpkg-deb", "dpkg-shlibdeps", "cmark")
+    name = re.findall(r"^/.*\.deb$", make("deb"), re.M)[-1]
+    place = tmp_path_factory.mktemp("package")
+    check(["dpkg-deb", "-x", name, place])
+    return pathlib.Path(name), place
+
+
+def test_install_puts_everything_in_its_place_and_uninstall_takes_it_away(work):
+    need("cmark")
+    make("install", f"DESTDIR={work}", "PREFIX=/usr/local")
+    there = {str(path.relative_to(work)) for path in work.rglob("*") if not path.is_dir()}
+    assert {"usr/local/bin/pegfs", "sbin/mount.fuse.pegfs", "usr/local/share/man/man1/pegfs.1",
+            "usr/local/share/man/man8/mount.fuse.pegfs.8",
+            "usr/local/share/bash-completion/completions/pegfs",
+            "usr/local/share/zsh/site-functions/_pegfs",
+            "usr/local/share/fish/vendor_completions.d/pegfs.fish",
+            "usr/local/lib/systemd/system/pegfs@.service",
+            "usr/local/lib/pegfs/host/node/host.mjs"} <= there
+    assert "/usr/local/bin/pegfs mount" in (work / "usr/local/lib/systemd/system/pegfs@.service").read_text()
+    assert run([work / "usr/local/bin/pegfs", "call", "--tools", EXAMPLES, "hello", "name=x"]).out == "Hello, x!\n"
+    make("uninstall", f"DESTDIR={work}", "PREFIX=/usr/local")
+    assert [path for path in work.rglob("*") if not path.is_dir()] == []
+
+
+def test_the_package_is_lintian_clean(package):
+    need("lintian")
+    done = run(["lintian", "--fail-on", "error,warning", package[0]], timeout=80)
+    assert done.status == 0 and done.out == "", done.out
+
+
+def test_the_package_works_where_it_is_unpacked(package, work):
+    _, place = package
+    pegfs = place / "usr" / "bin" / "pegfs"
+    (work / "mnt").mkdir()
+    check([pegfs, "mount", work / "mnt", "--tools", EXAMPLES])
+    assert check([pegfs, "call", "--mount", work / "mnt", "hello", "name=x"]) == "Hello, x!\n"
+    check([pegfs, "umount", work / "mnt"])
+
+
+def test_the_package_names_what_it_needs(package):
+    depends = check(["dpkg-deb", "-f", package[0], "Depends"])
+    for name in "libc6", "libfuse3-3", "libjansson4", "libyaml-0-2", "libcmark", "nodejs":
+        assert re.search(rf"(?:^|, ){name}", depends), depends
+
+
+def test_the_systemd_unit_is_one(package, work):
+    need("systemd-analyze")
+    unit = work / "pegfs@officer-tools.service"
+    unit.write_text((package[1] / "lib/systemd/system/pegfs@.service").read_text()
+                    .replace("/usr/bin/", f"{package[1]}/usr/bin/"))
+    done = run(["systemd-analyze", "verify", "--man=no", unit])
+    assert done.status == 0 and done.err == "", done.err
+
+
+@pytest.mark.parametrize("is_abstract", [False, True])
+def test_systemd_is_told_when_the_mount_is_ready(work, is_abstract):
+    name = f"\0pegfs-test-{os.getpid()}" if is_abstract else str(work / "notify")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
+        listener.bind(name)
+        listener.settimeout(10)
+        mount = Mount(work, tools=[EXAMPLES], env={"NOTIFY_SOCKET": name.replace("\0", "@")}).start()
+        assert listener.recv(64) == b"READY=1"
+        assert (mount / "hello" / "call").exists()
+
+        assert mount.stop() == []
