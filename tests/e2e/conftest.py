@@ -3,6 +3,7 @@
 import os
 import pathlib
 import shutil
+import signal
 import sqlite3
 import sys
 import tempfile
@@ -22,6 +23,10 @@ TEST_LIMIT_S = 90  # after which the mounts are aborted, so that a blocked test 
 
 def pytest_configure():
     os.umask(0o022)
+    # A shell that starts this in the background has it ignored, and all that is started here, too.
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     mounts.isolate()
 
 
