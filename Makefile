@@ -261,6 +261,12 @@ TEST_ENV := PEGFS='$(CURDIR)/$(BUILD)/pegfs' PEGFS_CORE='$(CURDIR)/$(BUILD)/pegf
 check-e2e: all
 	$(Q)$(TEST_ENV) $(PYTHON) -m pytest -q -p no:cacheprovider tests/e2e $(if $(T),-k '$(T)')
 
+# Kills the server all the time, for CHAOS_SECONDS.
+CHAOS_SECONDS ?= 600
+.PHONY: chaos
+chaos: all
+	$(Q)$(TEST_ENV) $(PYTHON) tests/chaos $(CHAOS_SECONDS)
+
 check-oracle: $(BUILD)/tests/describe build/oracle/node_modules.stamp
 	$(Q)$(TEST_ENV) PEGFS_DESCRIBE='$(CURDIR)/$(BUILD)/tests/describe' \
 		PEGFS_ORACLE_MODULES='$(CURDIR)/build/oracle/node_modules' \
@@ -453,6 +459,7 @@ help:
 	@echo '  check-unit       core without a mount      check-e2e    real mounts, real programs'
 	@echo '  check-oracle     TypeBox and Ajv agree     check-seed   the tools that ship'
 	@echo '  rules            each rule has its test; writes docs/rules.md'
+	@echo 'make chaos         kill -9 of the server without rest, CHAOS_SECONDS=600'
 	@echo 'make check-asan    the whole suite under ASan and UBSan (also: make sanitize)'
 	@echo 'make check-tiny    the same with every tunable at its smallest'
 	@echo 'make stress        CALLS=100000 calls: is anything left, does anything grow?'

@@ -551,8 +551,10 @@ static bool write_repeated(struct callfile *file, fuse_req_t req, size_t size)
 		return false;
 	const struct call *call = calls_get(calls, kept->seq);
 	bool is_whole = !file->lost && !session_has_lost_data(file->server->session);
-	if (!call || (call->not_run && is_whole && !file->reserved)) {
-		if (call)
+	const bool is_reserved = call && call->state == CALL_RESERVED;
+	if (!call || is_reserved || (call->not_run && is_whole && !file->reserved)) {
+		calls_unwatch(calls, kept->seq);
+		if (call && !is_reserved)
 			calls_forget(calls, kept->seq);
 		file->phase = PHASE_GATHER;
 		file->sticky = 0;

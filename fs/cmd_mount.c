@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -151,6 +152,9 @@ static int supervise(struct mounted *mounted, struct fail *why)
 		fail_errno(why, "mount point '%s'", options->mountpoint);
 	int fuse_fd = why->code ? -1 : mount_attach(options, why);
 	auto_close int state_fd = fuse_fd < 0 ? -1 : state_make(&state, why);
+	auto_close int put_by_fd = memfd_create("pegfs-put-by", MFD_CLOEXEC);
+	if (put_by_fd < 0 && !why->code)
+		fail_errno(why, "cannot make a memory file");
 	if (!state || why->code || statedir_make(&mounted->state, options->mountpoint, why) < 0 ||
 		read_init(fuse_fd, state, why) < 0) {
 		if (fuse_fd >= 0) {
@@ -163,6 +167,7 @@ static int supervise(struct mounted *mounted, struct fail *why)
 		.state_fd = state_fd,
 		.options_fd = options_fd,
 		.covered_fd = covered_fd,
+		.put_by_fd = put_by_fd,
 		.state = state,
 		.argv = argv,
 		.watchdog_ms = options->watchdog_ms,

@@ -1,6 +1,7 @@
 #include "fs/link.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -153,6 +154,88 @@ static void hear_host(void *arg, size_t slot, bool done)
 		.since_ms = done ? 0 : state_now_ms() };
 }
 
+/* ---- what is put by: each in pages of its own, which are given back to the system afterwards */
+
+#define PAGE UINT64_C(4096)
+
+static struct state_put_by *find_place(struct state *state)
+{
+	for (size_t i = 0; i < STATE_PUT_BY; i++)
+		if (state->put_by[i].tag == 0)
+			return &state->put_by[i];
+	return NULL;
+}
+
+static int put_by(void *arg, uint64_t tag, const void *bytes, size_t len)
+{
+	struct link *link = arg;
+	struct state *state = link->state;
+	struct state_put_by *place = find_place(state);
+	if (map_get(&link->put_by, tag))
+		return 0;
+	if (!place || state->put_by_bytes + len > STATE_PUT_BY_MAX)
+		return -ENOSPC;
+	ssize_t done = pwrite(SUPERVISOR_PUT_BY_FD, bytes, len, (off_t)state->put_by_end);
+	if (done != (ssize_t)len)
+		return done < 0 ? -errno : -EIO;
+	place->offset = state->put_by_end;
+	place->len = len;
+	/* Never used again: the file is as long as it gets, and holds only what is in use. */
+	state->put_by_end += (len + PAGE - 1) / PAGE * PAGE;
+	state->put_by_bytes += len;
+	place->tag = tag;
+	map_put(&link->put_by, tag, place);
+	return 0;
+}
+
+static void let_go(void *arg, uint64_t tag)
+{
+	struct link *link = arg;
+	struct state_put_by *place = map_remove(&link->put_by, tag);
+	if (!place)
+		return;
+	place->tag = 0;
+	link->state->put_by_bytes -= place->len;
+	if (fallocate(SUPERVISOR_PUT_BY_FD, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		    (off_t)place->offset, (off_t)((place->len + PAGE - 1) / PAGE * PAGE)) < 0)
+		log_errno(LOG_LEVEL_WARNING, "memory of a call is not given back");
+}
+
+static int fetch(void *arg, uint64_t tag, struct buf *out)
+{
+	const struct link *link = arg;
+	const struct state_put_by *place = map_get(&link->put_by, tag);
+	if (!place)
+		return -ENOENT;
+	int result = buf_reserve(out, place->len);
+	if (result < 0)
+		return result;
+	ssize_t got =
+		pread(SUPERVISOR_PUT_BY_FD, out->data + out->len, place->len, (off_t)place->offset);
+	if (got != (ssize_t)place->len)
+		return got < 0 ? -errno : -EIO;
+	out->len += (size_t)got;
+	return 0;
+}
+
+void link_take_over(struct link *link)
+{
+	struct state *state = link->state;
+	state->put_by_bytes = 0;
+	for (size_t i = 0; i < STATE_PUT_BY; i++) {
+		struct state_put_by *place = &state->put_by[i];
+		if (place->tag == 0)
+			continue;
+		state->put_by_bytes += place->len;
+		map_put(&link->put_by, place->tag, place);
+	}
+}
+
+void link_release(struct link *link)
+{
+	map_release(&link->put_by);
+}
+
 void link_init(struct link *link, int fd, struct state *state)
 {
 	*link = (struct link){ .fd = fd,
@@ -163,5 +246,8 @@ void link_init(struct link *link, int fd, struct state *state)
 			.keep = keep_host,
 			.take = take_host,
 			.drop = drop_host,
+			.put_by = put_by,
+			.let_go = let_go,
+			.fetch = fetch,
 			.hear = hear_host } };
 }

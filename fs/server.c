@@ -290,6 +290,7 @@ static void release(struct server *server)
 	watch_free(server->watch);
 	registry_free(server->registry);
 	loop_free(server->loop);
+	link_release(&server->link);
 }
 
 static struct tool *find_tool(void *arg, const char *name)
@@ -321,6 +322,7 @@ static int take_over(struct server *server, const struct statedir *state, struct
 	struct state_counters *counters = &server->state->counters;
 	struct calls_stats calls;
 	note_tree(server);
+	link_take_over(&server->link);
 	handles_init(&server->handles, server->state);
 	files_load(&server->files, state->fd);
 	calls_recover(server->calls, find_tool, server);

@@ -28,6 +28,8 @@
 #define STATE_POLLS 16384
 #define STATE_HOSTS 256
 #define STATE_HOST_SIZE 4080
+#define STATE_PUT_BY 4096
+#define STATE_PUT_BY_MAX (UINT64_C(256) << 20) /* bytes, in all */
 #define STATE_POISONS 64
 #define STATE_QUARANTINE_AFTER 2 /* crashes, of the server in the same request */
 
@@ -55,6 +57,12 @@ struct state_host {
 	uint32_t used;
 	uint32_t crashes; /* of the server, while it heard this host */
 	_Alignas(8) unsigned char body[STATE_HOST_SIZE];
+};
+
+/* Where in the put-by memory file something lies, in whole pages. */
+struct state_put_by {
+	uint64_t tag; /* 0: free */
+	uint64_t offset, len;
 };
 
 /* A request with which the server has crashed or hung. */
@@ -99,6 +107,8 @@ struct state {
 	struct state_current current;
 	struct state_poison poisons[STATE_POISONS];
 
+	uint64_t put_by_end, put_by_bytes; /* where the next one goes; bytes in use */
+	struct state_put_by put_by[STATE_PUT_BY];
 	uint64_t polls[STATE_POLLS]; /* handles of poll(2), by their last bits */
 	struct state_request requests[STATE_REQUESTS];
 	struct state_handle handles[STATE_HANDLES];

@@ -55,7 +55,7 @@ static int set_descriptors(const struct supervisor *supervisor, int control_fd)
 {
 	const struct supervisor_setup *setup = supervisor->setup;
 	int fds[] = { setup->fuse_fd, setup->state_fd, setup->options_fd, setup->covered_fd,
-		control_fd };
+		setup->put_by_fd, control_fd };
 	_Static_assert(sizeof(fds) / sizeof(*fds) == SUPERVISOR_FDS_END - SUPERVISOR_FUSE_FD,
 		"one for each place");
 	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
@@ -69,10 +69,21 @@ static int set_descriptors(const struct supervisor *supervisor, int control_fd)
 	return 0;
 }
 
+/* The last to go when memory is short; a server is like any other process. Only root may ask for it. */
+static void set_oom_score(const char *score)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	if (fd >= 0 && write(fd, score, strlen(score)) < 0)
+		errno = 0;
+	if (fd >= 0)
+		close(fd);
+}
+
 static _Noreturn void run_server(const struct supervisor *supervisor, int exe_fd, int control_fd)
 {
 	sigset_t none;
 	sigemptyset(&none);
+	set_oom_score("0");
 	/* Beyond the places of all others, so that it is not overwritten. */
 	int program = fcntl(exe_fd, F_DUPFD_CLOEXEC, SUPERVISOR_FDS_END);
 	if (program >= 0 && set_descriptors(supervisor, control_fd) == 0 &&
@@ -520,6 +531,7 @@ static void raise_file_limit(void)
 static bool prepare(struct supervisor *supervisor)
 {
 	raise_file_limit();
+	set_oom_score("-1000");
 	supervisor->signal_fd = take_signals();
 	supervisor->exe_fd = open("/proc/self/exe", O_PATH | O_CLOEXEC);
 	/* Wardens of hosts become children of this process when their server dies. */

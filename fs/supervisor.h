@@ -20,6 +20,7 @@ enum supervisor_fd {
 	SUPERVISOR_STATE_FD,    /* fs/state.h */
 	SUPERVISOR_OPTIONS_FD,  /* options_save() */
 	SUPERVISOR_COVERED_FD,  /* the directory that the mount lies over, as a path */
+	SUPERVISOR_PUT_BY_FD,   /* a memory file: calls that wait for a host (link.h) */
 	SUPERVISOR_CONTROL_FD,  /* a SOCK_SEQPACKET of struct supervisor_message */
 	SUPERVISOR_FDS_END,
 };
@@ -60,7 +61,7 @@ struct supervisor_news {
 
 /* Everything is borrowed. */
 struct supervisor_setup {
-	int fuse_fd, state_fd, options_fd, covered_fd;
+	int fuse_fd, state_fd, options_fd, covered_fd, put_by_fd;
 	struct state *state;
 	char *const *argv;    /* of a server */
 	unsigned watchdog_ms; /* longest time for one request or message; 0: for ever */

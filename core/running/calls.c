@@ -619,31 +619,48 @@ static void on_lost_job(void *arg, uint64_t tag)
 		"started, and it may have begun. Look whether it had an effect before you call again.");
 }
 
-/* Neither ended nor with a host: those that waited for one. */
-static void end_what_did_not_run(struct calls *calls)
+/* The oldest that has neither ended nor is with a host. */
+static struct entry *find_left(const struct calls *calls)
 {
+	struct entry *found = NULL;
 	size_t at = 0;
 	const struct map_slot *slot;
-	for (;;) {
-		struct entry *found = NULL;
-		at = 0;
-		while (!found && (slot = map_next(&calls->by_seq, &at))) {
-			struct entry *entry = slot->value;
-			if (!entry->job && !call_state_is_final(entry->call.state) &&
-				entry->call.state != CALL_RESERVED)
-				found = entry;
-		}
-		if (!found)
-			return;
-		if (found->call.state == CALL_QUEUED) {
-			found->call.not_run = true;
-			end_recovered(found,
+	while ((slot = map_next(&calls->by_seq, &at))) {
+		struct entry *entry = slot->value;
+		if (!entry->job && !call_state_is_final(entry->call.state) &&
+			entry->call.state != CALL_RESERVED &&
+			(!found || entry->call.seq < found->call.seq))
+			found = entry;
+	}
+	return found;
+}
+
+/* It waited for a host, and does so again. */
+static bool wait_again(struct entry *entry)
+{
+	struct fail why = FAIL_INIT;
+	if (entry->call.state != CALL_QUEUED)
+		return false;
+	entry->job = executor_resubmit(entry->calls->executor, entry->call.seq, entry->call.tool,
+		entry->call.id, &job_events, entry, &why);
+	return entry->job != NULL;
+}
+
+static void settle_what_is_left(struct calls *calls)
+{
+	struct entry *entry;
+	while ((entry = find_left(calls))) {
+		if (wait_again(entry))
+			continue;
+		if (entry->call.state == CALL_QUEUED) {
+			entry->call.not_run = true;
+			end_recovered(entry,
 				"The call was not run: pegfs was restarted while it waited for its "
 				"turn. Call again.");
 			continue;
 		}
 		calls->stats.unknown++;
-		end_recovered(found,
+		end_recovered(entry,
 			"The outcome of this call is unknown: pegfs was restarted while the tool ran, "
 			"and the tool's process was lost. Look whether it had an effect before you "
 			"call again.");
@@ -660,7 +677,7 @@ void calls_recover(
 	struct recovery recovery = { .calls = calls, .find_tool = find, .arg = arg };
 	recover_records(&recovery);
 	executor_recover(calls->executor, &heirs, &recovery);
-	end_what_did_not_run(calls);
+	settle_what_is_left(calls);
 }
 
 /* ---- ids */

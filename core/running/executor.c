@@ -252,6 +252,7 @@ static void requeue(struct job *job)
 {
 	struct executor *executor = job->executor;
 	loop_cancel_timer(&job->timer);
+	recover_put_by(job);
 	if (job->worker)
 		worker_forget_call(job->worker);
 	leave_host(job);
@@ -301,6 +302,7 @@ static void end(struct job *job, enum job_state from)
 {
 	struct executor *executor = job->executor;
 	loop_cancel_timer(&job->timer);
+	recover_let_go(job);
 	job_flush_output(job);
 	set_stopped(job, from);
 	if (from == JOB_WAITING)
@@ -385,6 +387,8 @@ struct job *executor_submit(struct executor *executor, const struct job_request 
 	/* Before those that are not nested: it must not wait for a host behind them. */
 	schedule_push(job, job->nested);
 	schedule_run(executor);
+	if (job->state == JOB_WAITING)
+		recover_put_by(job);
 	return job;
 }
 

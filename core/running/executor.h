@@ -121,6 +121,13 @@ struct executor_heirs {
 /* Takes up the hosts that the keeper has, with their jobs. To be called once, before the loop runs. */
 void executor_recover(struct executor *executor, const struct executor_heirs *heirs, void *arg);
 
+/*
+ * Submits again what was waiting in an earlier process under that tag; as executor_submit(). NULL
+ * and *why: -ENOENT where the keeper has nothing of it.
+ */
+struct job *executor_resubmit(struct executor *executor, uint64_t tag, struct tool *tool,
+	const char *call_id, const struct job_events *events, void *arg, struct fail *why);
+
 /* Aborts a job: AbortSignal first, then SIGTERM, then SIGKILL to its whole process tree. */
 void executor_cancel(struct job *job);
 

@@ -5,7 +5,8 @@
  *
  * Everything here is written in such an order that at each moment the next process can go on: a
  * host is noted before it is given anything, its call before the first byte of it is sent, and the
- * number of the last message that was dealt with after that is done. Where a call was on its way to
+ * number of the last message that was dealt with after that is done. A call that waits for a host is
+ * put by in the keeper's memory, and taken from there once it is noted with a host. Where a call was on its way to
  * its host at that very moment, nobody can know whether it has begun: its outcome is unknown.
  */
 #ifndef PEGFS_RUNNING_KEEPER_H
@@ -16,6 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "core/base/buf.h"
 #include "core/running/call.h"
 #include "core/running/identity.h"
 
@@ -60,6 +62,14 @@ struct keeper {
 	int (*take)(void *arg, size_t slot, int fds[KEEPER_FDS]);
 	/* The slot is free, its copies are closed. */
 	void (*drop)(void *arg, size_t slot);
+	/*
+	 * Puts bytes by under a number, in memory that no file shows. 0, or a negative errno where there
+	 * is no room. A number that is not there is no mistake for the other two.
+	 */
+	int (*put_by)(void *arg, uint64_t tag, const void *bytes, size_t len);
+	void (*let_go)(void *arg, uint64_t tag);
+	/* Appends what was put by; 0 or a negative errno, -ENOENT where there is nothing. */
+	int (*fetch)(void *arg, uint64_t tag, struct buf *out);
 	/* From here on a message of the slot's host is being dealt with; done: no longer. */
 	void (*hear)(void *arg, size_t slot, bool done);
 };

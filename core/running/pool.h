@@ -97,6 +97,10 @@ void executor_report_ends(struct executor *executor);
 /* A digest of a tool's place and of the executor's environment: a host with another one is old. */
 uint64_t recover_code_of(const struct executor *executor, const struct tool *tool);
 
+/* Puts a waiting job by for the next process; let it go again. */
+void recover_put_by(const struct job *job);
+void recover_let_go(const struct job *job);
+
 /* ---- schedule.c */
 
 /* The pool of a tool and identity; made where there is none. */

@@ -131,3 +131,70 @@ void executor_recover(struct executor *executor, const struct executor_heirs *he
 			take_up(executor, slot, heirs, arg);
 	}
 }
+
+/* ---- jobs that wait */
+
+#define PUT_BY_MAX ((size_t)8 << 20)
+
+/* What is put by: this, and behind it the parameters as JSON. */
+struct waiting {
+	struct identity who;
+	unsigned timeout_ms;
+	bool nested;
+};
+
+void recover_put_by(const struct job *job)
+{
+	const struct keeper *keeper = job->executor->config.keeper;
+	if (!keeper || !job->params)
+		return;
+	const struct waiting waiting = {
+		.who = job->pool->who, .timeout_ms = job->timeout_ms, .nested = job->nested
+	};
+	auto_buf struct buf bytes = BUF_INIT(PUT_BY_MAX);
+	buf_append(&bytes, (const char *)&waiting, sizeof(waiting));
+	buf_puts(&bytes, job->params);
+	int result = bytes.failed ? bytes.failed
+				  : keeper->put_by(keeper->arg, job->tag, bytes.data, bytes.len);
+	if (bytes.data)
+		explicit_bzero(bytes.data, bytes.len);
+	if (result < 0)
+		log_msg(LOG_LEVEL_INFO, "a call that waits would not survive the server: %s",
+			strerror(-result));
+}
+
+void recover_let_go(const struct job *job)
+{
+	const struct keeper *keeper = job->executor->config.keeper;
+	if (keeper && job->tag)
+		keeper->let_go(keeper->arg, job->tag);
+}
+
+struct job *executor_resubmit(struct executor *executor, uint64_t tag, struct tool *tool,
+	const char *call_id, const struct job_events *events, void *arg, struct fail *why)
+{
+	const struct keeper *keeper = executor->config.keeper;
+	struct waiting waiting;
+	auto_buf struct buf bytes = BUF_INIT(PUT_BY_MAX);
+	int result = keeper ? keeper->fetch(keeper->arg, tag, &bytes) : -ENOENT;
+	if (result < 0 || bytes.len < sizeof(waiting)) {
+		fail_set(why, result < 0 ? result : -EPROTO, "it was not put by");
+		return NULL;
+	}
+	memcpy(&waiting, bytes.data, sizeof(waiting));
+	auto_json json_t *params = json_loadb(
+		bytes.data + sizeof(waiting), bytes.len - sizeof(waiting), JSON_ALLOW_NUL, NULL);
+	explicit_bzero(bytes.data, bytes.len);
+	if (!params) {
+		fail_set(why, -EPROTO, "what was put by cannot be read");
+		return NULL;
+	}
+	const struct job_request request = { .call_id = call_id,
+		.tool = tool,
+		.params = params,
+		.who = &waiting.who,
+		.timeout_ms = waiting.timeout_ms,
+		.tag = tag,
+		.nested = waiting.nested };
+	return executor_submit(executor, &request, events, arg, why);
+}

@@ -334,6 +334,7 @@ static void note_call(const struct worker *worker, const struct job *job)
 	if (job->secrets && len < KEEPER_SECRETS_MAX)
 		memcpy(kept->secrets, job->secrets, len);
 	kept->tag = job->tag;
+	recover_let_go(job);
 }
 
 void worker_bind(struct worker *worker, struct pool *pool)

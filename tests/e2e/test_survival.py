@@ -2,6 +2,7 @@
 
 import collections
 import errno
+import json
 import os
 import signal
 import time
@@ -126,6 +127,29 @@ def test_reader_that_waits_gets_the_answer_once(either, work):
         done = asker.end(10)
     assert done.status == 0 and "marked a" in done.out, done
     assert marks.read_text() == "a\n"
+
+
+def test_calls_that_wait_for_a_host_wait_on_and_run_once(new_mount, work):
+    """Acknowledged before the server died, not begun: none is lost."""
+    marks = work / "marks"
+    marks.touch()
+    marks.chmod(0o666)
+    mount = new_mount(tools=(SURVIVAL,), args=["--hosts", "1"])
+    handles = []
+    try:
+        for number in range(12):
+            handles.append(os.open(mount / "mark/call", os.O_RDWR))
+            os.write(handles[-1], json.dumps(
+                {"file": str(marks), "data": f"m{number}", "ms": 100}).encode())
+        for _ in range(3):
+            kill_server(mount)
+            time.sleep(0.1)
+        for number, fd in enumerate(handles):
+            assert f"marked m{number}".encode() in os.read(fd, 4096)
+    finally:
+        for fd in handles:
+            os.close(fd)
+    assert count_marks(marks) == {f"m{number}": 1 for number in range(12)}
 
 
 def test_failure_reaches_the_writer_through_the_next_server(survivor, work):

@@ -46,6 +46,62 @@ static void each_part_comes_back_from_any_offset(void **state)
 	check_part(scratch->fd, &call, CALL_PART_LOG, 0, 100, "");
 }
 
+static void a_record_is_loaded_as_it_was_saved(void **state)
+{
+	struct scratch *scratch = *state;
+	struct call call = make_call(&small), loaded;
+	char name[256];
+	call.uid = 1000;
+	call.gid = 1001;
+	call.pid_ns = UINT64_C(4026531836);
+	call.created_ms = 1;
+	call.started_ms = 2;
+	call.changed_ms = 3;
+	call.chain = (struct chain){ .links = { { 7, 8 }, { 1, 2 } }, .count = 2 };
+	strcpy(call.reason, "it \"broke\"");
+	assert_int_equal(record_save(scratch->fd, &call, &small), 0);
+	assert_int_equal(record_load(scratch->fd, "1234", &loaded, name), 0);
+	assert_string_equal(name, "hello");
+	assert_int_equal(loaded.seq, call.seq);
+	assert_string_equal(loaded.id, call.id);
+	assert_string_equal(loaded.reason, call.reason);
+	assert_int_equal(loaded.state, CALL_DONE);
+	assert_int_equal(loaded.uid, 1000);
+	assert_int_equal(loaded.gid, 1001);
+	assert_int_equal(loaded.pid_ns, call.pid_ns);
+	assert_int_equal(loaded.created_ms, 1);
+	assert_int_equal(loaded.started_ms, 2);
+	assert_int_equal(loaded.changed_ms, 3);
+	assert_int_equal(loaded.chain.count, 2);
+	assert_true(process_equal(&loaded.chain.links[1], &call.chain.links[1]));
+	check_part(scratch->fd, &loaded, CALL_PART_RESULT_TEXT, 0, 100, "text\n");
+}
+
+static void a_mark_changes_the_header_alone(void **state)
+{
+	struct scratch *scratch = *state;
+	struct call call = make_call(&small), loaded;
+	char name[256];
+	assert_int_equal(record_save(scratch->fd, &call, &small), 0);
+	call.state = CALL_RUNNING;
+	assert_int_equal(record_mark(scratch->fd, &call), 0);
+	assert_int_equal(record_load(scratch->fd, "1234", &loaded, name), 0);
+	assert_int_equal(loaded.state, CALL_RUNNING);
+	check_part(scratch->fd, &loaded, CALL_PART_REQUEST, 0, 100, "{\"a\":1}\n");
+	check_part(scratch->fd, &loaded, CALL_PART_RESULT_TEXT, 0, 100, "text\n");
+}
+
+static void what_is_no_record_is_not_loaded(void **state)
+{
+	struct scratch *scratch = *state;
+	struct call loaded;
+	char name[256];
+	scratch_write(scratch, "77", "{}");
+	assert_true(record_load(scratch->fd, "77", &loaded, name) < 0);
+	assert_true(record_load(scratch->fd, "78", &loaded, name) < 0);
+	assert_true(record_load(scratch->fd, "lock", &loaded, name) < 0);
+}
+
 static void the_header_is_one_line_of_json(void **state)
 {
 	struct scratch *scratch = *state;
@@ -201,6 +257,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		scratch_test(each_part_comes_back_from_any_offset),
 		scratch_test(the_header_is_one_line_of_json),
+		scratch_test(a_record_is_loaded_as_it_was_saved),
+		scratch_test(a_mark_changes_the_header_alone),
+		scratch_test(what_is_no_record_is_not_loaded),
 		scratch_test(the_largest_header_has_room),
 		scratch_test(big_parts_come_back),
 		scratch_test(a_later_record_takes_the_place_of_an_earlier),
