@@ -146,6 +146,7 @@ def test_periodic_timer_with_a_handler_runs_it_once(m, counter):
     """Python retries EINTR (PEP 475): the same bytes attach to the running call again."""
     handler = ("import signal; signal.signal(signal.SIGALRM, lambda *_: None); "
                "signal.setitimer(signal.ITIMER_REAL, 0.2, 0.2)\n") + WRITER
+    handler += "signal.setitimer(signal.ITIMER_REAL, 0)  # before Python takes its handler away\n"
     with Background([PYTHON, "-c", handler, str(m / "count/call"), counter.request(ms=1500)]) as writer:
         assert writer.end().status == 0
     assert counter.count() == 1
