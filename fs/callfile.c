@@ -358,7 +358,7 @@ static int load_caller(struct callfile *file, const struct fuse_ctx *ctx, struct
 			"the call file was opened by uid %u and written to by uid %u: open it as "
 			"the user who calls",
 			(unsigned)file->opener_uid, (unsigned)ctx->uid);
-	caller->who = (struct identity){ .uid = file->opener_uid, .gid = file->opener_gid };
+	caller_demote(caller, file->opener_uid, file->opener_gid);
 	return 0;
 }
 

@@ -95,7 +95,7 @@ static void add_calls(struct listing *listing, const struct server *server, cons
 	const struct fuse_ctx *ctx)
 {
 	struct caller caller;
-	caller_load(&caller, ctx->uid, ctx->gid, ctx->pid);
+	caller_load_reader(&caller, ctx->uid, ctx->gid, ctx->pid);
 	struct adding adding = { .listing = listing, .server = server };
 	size_t from = listing->count;
 	calls_each(server->calls, dir->tool, &caller, add_call, &adding);

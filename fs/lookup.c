@@ -28,7 +28,7 @@ static int lookup_file(
 static void find_nearest(struct server *server, const struct fuse_ctx *ctx, struct node *node)
 {
 	struct caller reader;
-	caller_load(&reader, ctx->uid, ctx->gid, ctx->pid);
+	caller_load_reader(&reader, ctx->uid, ctx->gid, ctx->pid);
 	bool finished = node->kind != NODE_LOG;
 	const struct call *call = calls_nearest(server->calls, node->tool, &reader, finished);
 	if (call)
@@ -59,7 +59,7 @@ static int lookup_call(struct server *server, const struct node *dir, const char
 	const struct fuse_ctx *ctx, struct node *node)
 {
 	struct caller caller;
-	caller_load(&caller, ctx->uid, ctx->gid, ctx->pid);
+	caller_load_reader(&caller, ctx->uid, ctx->gid, ctx->pid);
 	const struct call *call = calls_find(server->calls, dir->tool, &caller, id);
 	if (!call)
 		return -ENOENT;

@@ -489,7 +489,7 @@ static void on_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t
 		fuse_reply_err(req, EACCES);
 		return;
 	}
-	caller_load(&caller, ctx->uid, ctx->gid, ctx->pid);
+	caller_load_reader(&caller, ctx->uid, ctx->gid, ctx->pid);
 	uint64_t seq = calls_reserve(server->calls, dir.tool, &caller, name, &why);
 	if (seq == 0 && why.code == -EEXIST && session_is_repeat(server->session))
 		seq = reserved_before(server, &dir, &caller, name);

@@ -166,6 +166,59 @@ static int set_seed(struct mount_options *options, const struct option_row *row,
 	return options->seed ? 0 : fail_errno(why, "--seed '%s'", value);
 }
 
+static int set_run_in(struct mount_options *options, const struct option_row *row,
+	const char *value, struct fail *why)
+{
+	(void)row;
+	if (strcmp(value, "daemon") != 0)
+		return fail_set(why, -EINVAL, "--run-in '%s' is not daemon", value);
+	options->executor.rules.takes_all = true;
+	return 0;
+}
+
+/* An id, never that of root: what everybody may call must not run with all rights. */
+static int take_id(const struct option_row *row, const char *value, unsigned *id, struct fail *why)
+{
+	char *end = NULL;
+	errno = 0;
+	unsigned long number = strtoul(value, &end, 10);
+	if (errno || end == value || *end || *value == '-' || number == 0 || number >= UINT32_MAX)
+		return fail_set(why, -EINVAL,
+			"--%s '%s' is no id from 1 to %u; calls of everybody are never run as root",
+			row->name, value, UINT32_MAX - 1);
+	*id = (unsigned)number;
+	return 0;
+}
+
+static int set_call_uid(struct mount_options *options, const struct option_row *row,
+	const char *value, struct fail *why)
+{
+	struct identity_rules *rules = &options->executor.rules;
+	rules->has_one = true;
+	return take_id(row, value, &rules->call_uid, why);
+}
+
+static int set_call_gid(struct mount_options *options, const struct option_row *row,
+	const char *value, struct fail *why)
+{
+	return take_id(row, value, &options->executor.rules.call_gid, why);
+}
+
+/* Whether calls can be run as is asked for; the group is that of the same number by default. */
+static int check_rules(struct identity_rules *rules, struct fail *why)
+{
+	if (rules->call_gid != 0 && !rules->has_one)
+		return fail_set(why, -EINVAL, "--call-gid goes with --call-uid only");
+	if (rules->has_one && geteuid() != 0 && rules->call_uid != geteuid())
+		return fail_set(why, -EPERM,
+			"--call-uid %u: only root can run calls as another user; run pegfs as root, or "
+			"leave it out",
+			rules->call_uid);
+	if (rules->call_gid == 0)
+		rules->call_gid = rules->call_uid;
+	return 0;
+}
+
 static int set_log_level(struct mount_options *options, const struct option_row *row,
 	const char *value, struct fail *why)
 {
@@ -197,6 +250,14 @@ static const struct option_row rows[] = {
 	{ "env-file", 0, "FILE", "the same, a line each", OTHER(set_env_file) },
 	{ "integrations", 0, "FILE", "JSON that becomes OFFICER_RESOURCES and what follows from it",
 		OTHER(set_integrations) },
+	{ "run-in", 0, "daemon",
+		"also take calls from other containers and namespaces, and run them in\n"
+		"those of the daemon (default: they are refused); never as root",
+		OTHER(set_run_in) },
+	{ "call-uid", 0, "UID", "run all calls as this user, not as who calls; never root",
+		OTHER(set_call_uid) },
+	{ "call-gid", 0, "GID", "and as this group (default: the number of the user)",
+		OTHER(set_call_gid) },
 	{ "timeout", 0, "SECONDS", "longest time of a call",
 		NUMBER(NUMBER_UNSIGNED, 1, TIMEOUT_MAX_S, 1000, executor.timeout_ms) },
 	{ "memory", 0, "MIB", "of a host with all that it starts; 0: no limit",
@@ -451,6 +512,8 @@ int options_parse(
 		return why->code;
 	if (!options->lib_dir)
 		options->lib_dir = libdir_find(why);
+	if (!why->code)
+		check_rules(&options->executor.rules, why);
 	return why->code;
 }
 
@@ -485,6 +548,12 @@ int options_render(const struct mount_options *options, struct buf *out)
 		buf_printf(out, "integrations=%s\n", options->integrations);
 	if (options->seed)
 		buf_printf(out, "seed=%s\n", options->seed);
+	const struct identity_rules *rules = &options->executor.rules;
+	if (rules->takes_all)
+		buf_puts(out, "run-in=daemon\n");
+	if (rules->has_one)
+		buf_printf(out, "call-uid=%u\ncall-gid=%u\n", (unsigned)rules->call_uid,
+			(unsigned)rules->call_gid);
 	for (size_t i = 0; i < ROWS; i++)
 		if (is_limit(&rows[i]))
 			buf_printf(out, "%s=%llu\n", rows[i].name, get_number(options, &rows[i]));
@@ -508,8 +577,21 @@ static void put_word(struct buf *out, const char *name, const char *value)
 	buf_putc(out, '\0');
 }
 
+static void put_rules(const struct identity_rules *rules, struct buf *out)
+{
+	char id[16];
+	put_word(out, "run-in", rules->takes_all ? "daemon" : NULL);
+	if (!rules->has_one)
+		return;
+	snprintf(id, sizeof(id), "%u", (unsigned)rules->call_uid);
+	put_word(out, "call-uid", id);
+	snprintf(id, sizeof(id), "%u", (unsigned)rules->call_gid);
+	put_word(out, "call-gid", id);
+}
+
 static void put_options(const struct mount_options *options, struct buf *out)
 {
+	put_rules(&options->executor.rules, out);
 	put_word(out, "mountpoint", options->mountpoint);
 	put_word(out, "integrations", options->integrations);
 	put_word(out, "tools", options->tools);

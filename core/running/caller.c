@@ -29,6 +29,13 @@ static unsigned long status_number(const char *status, const char *name)
 	return line ? strtoul(line + strlen(name), NULL, 10) : 0;
 }
 
+/* The same, of hexadecimal digits. */
+static uint64_t status_hex(const char *status, const char *name)
+{
+	const char *line = strstr(status, name);
+	return line ? strtoull(line + strlen(name), NULL, 16) : 0;
+}
+
 static void load_groups(struct identity *who, const char *status)
 {
 	const char *at = strstr(status, "\nGroups:");
@@ -84,6 +91,20 @@ uint64_t caller_pid_namespace(pid_t tid)
 
 void caller_load(struct caller *caller, uid_t uid, gid_t gid, pid_t tid)
 {
+	caller_load_reader(caller, uid, gid, tid);
+	place_load(&caller->who.place, tid, uid, gid);
+	/* Those of another user namespace mean nothing here. */
+	if (caller->who.place.differs & 1U << PLACE_USER)
+		caller->who.caps = 0;
+}
+
+void caller_demote(struct caller *caller, uid_t uid, gid_t gid)
+{
+	caller->who = (struct identity){ .uid = uid, .gid = gid, .place = caller->who.place };
+}
+
+void caller_load_reader(struct caller *caller, uid_t uid, gid_t gid, pid_t tid)
+{
 	memset(caller, 0, sizeof(*caller));
 	caller->who.uid = uid;
 	caller->who.gid = gid;
@@ -92,6 +113,7 @@ void caller_load(struct caller *caller, uid_t uid, gid_t gid, pid_t tid)
 	if (tid <= 0 || read_proc(tid, "status", status, sizeof(status)) <= 0)
 		return;
 	load_groups(&caller->who, status);
+	caller->who.caps = status_hex(status, "\nCapPrm:") & status_hex(status, "\nCapBnd:");
 	caller->pid_ns = caller_pid_namespace(tid);
 	load_chain(&caller->chain, (pid_t)status_number(status, "\nTgid:"));
 }

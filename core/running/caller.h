@@ -34,9 +34,15 @@ struct caller {
 
 /*
  * Looks a caller up in /proc. Never fails: what cannot be read stays unknown, and then only uid and
- * gid count.
+ * gid count; one whose place is unknown is not run (identity_resolve()).
  */
 void caller_load(struct caller *caller, uid_t uid, gid_t gid, pid_t tid);
+
+/* The same without its place, for one who only reads. */
+void caller_load_reader(struct caller *caller, uid_t uid, gid_t gid, pid_t tid);
+
+/* From here on it acts for somebody else, with these ids and no other rights, at its own place. */
+void caller_demote(struct caller *caller, uid_t uid, gid_t gid);
 
 /* The inode of the pid namespace of a thread; 0: not known. */
 uint64_t caller_pid_namespace(pid_t tid);

@@ -68,7 +68,7 @@ struct calls *calls_new(
 	quota_init(&calls->pending,
 		config->pending_max ? config->pending_max : CALLS_PENDING_MAX_DEFAULT);
 	struct caller self;
-	caller_load(&self, geteuid(), getegid(), getpid());
+	caller_load_reader(&self, geteuid(), getegid(), getpid());
 	calls->own_pid_ns = self.pid_ns;
 	return calls;
 }

@@ -357,14 +357,13 @@ void executor_post(struct job *job, enum job_event event)
 
 /* ---- the interface */
 
-static int check_room(
-	struct executor *executor, const struct job_request *request, struct fail *why)
+static int check_room(struct executor *executor, const struct identity *who, struct fail *why)
 {
-	const struct share *share = executor_share(executor, request->who->uid);
+	const struct share *share = executor_share(executor, who->uid);
 	if (share->waiting + share->running >= executor->config.queue_per_uid)
 		return fail_set(why, -EBUSY,
 			"%u calls of uid %u wait or run already; try again when some have finished",
-			share->waiting + share->running, (unsigned)request->who->uid);
+			share->waiting + share->running, (unsigned)who->uid);
 	if (executor->waiting >= executor->config.queue_max)
 		return fail_set(why, -EBUSY,
 			"%u calls wait already; try again when some have finished",
@@ -375,15 +374,17 @@ static int check_room(
 struct job *executor_submit(struct executor *executor, const struct job_request *request,
 	const struct job_events *events, void *arg, struct fail *why)
 {
-	if (spawn_check_identity(request->who, why) < 0 ||
-		(!request->nested && check_room(executor, request, why) < 0))
+	struct identity who;
+	if (identity_resolve(request->who, &executor->config.rules, &who, why) < 0 ||
+		spawn_check_identity(&who, why) < 0 ||
+		(!request->nested && check_room(executor, &who, why) < 0))
 		return NULL;
 	struct job *job = job_new(request, events, arg, why);
 	if (!job)
 		return NULL;
 	job->executor = executor;
 	job->serial = executor->next_serial++;
-	job->pool = schedule_pool(executor, request->tool, request->who);
+	job->pool = schedule_pool(executor, request->tool, &who);
 	/* Before those that are not nested: it must not wait for a host behind them. */
 	schedule_push(job, job->nested);
 	schedule_run(executor);

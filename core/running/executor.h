@@ -41,6 +41,7 @@ struct executor_config {
 	size_t result_max;       /* bytes of JSON that a host may send as one result */
 	size_t output_max;       /* bytes of what a tool prints that are handed on, for each job */
 	size_t progress_max;     /* bytes of progress that are handed on, for each job */
+	struct identity_rules rules; /* as whom calls are run */
 	const struct keeper *keeper; /* borrowed, keeper.h; NULL: hosts die with this process */
 };
 

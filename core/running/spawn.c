@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -45,7 +46,7 @@ static const char *const step_texts[] = {
 	[STEP_DESCRIPTORS] = "cannot set up descriptors",
 	[STEP_SESSION] = "cannot start a session",
 	[STEP_LIMITS] = "cannot set limits",
-	[STEP_IDENTITY] = "cannot take the caller's ids",
+	[STEP_IDENTITY] = "cannot take the caller's ids and rights",
 	[STEP_PARENT] = "cannot tie its life to its parent",
 	[STEP_EXEC] = "cannot execute it",
 };
@@ -147,16 +148,54 @@ static void offer_to_oom_killer(void)
 		close(fd);
 }
 
+/*
+ * What root gets at execve(2) is the bounding set (capabilities(7)). For others it means nothing,
+ * since no_new_privs is set: there it is left alone where this process may not change it.
+ */
+static int limit_bounding_set(const struct identity *who)
+{
+	for (int cap = 0; cap < 64; cap++) {
+		int has = prctl(PR_CAPBSET_READ, cap, 0, 0, 0);
+		if (has < 0)
+			break; /* behind the last one */
+		if (has && !(who->caps >> cap & 1) && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 &&
+			who->uid == 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Nothing is inherited: neither what this process was given (AmbientCapabilities=) nor more than caps. */
+static int drop_capabilities(uint64_t caps)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+	if (syscall(SYS_capget, &header, data) < 0)
+		return -1;
+	for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
+		data[i].permitted &= (uint32_t)(caps >> 32 * i);
+		data[i].effective &= data[i].permitted;
+		data[i].inheritable = 0;
+	}
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
+		return -1;
+	return (int)syscall(SYS_capset, &header, data);
+}
+
 static int take_identity(const struct plan *plan)
 {
 	const struct identity *who = plan->request->who;
+	if (limit_bounding_set(who) < 0)
+		return -1;
 	if (plan->switch_identity) {
 		if (setgroups(who->group_count, who->groups) < 0 ||
 			setresgid(who->gid, who->gid, who->gid) < 0 ||
 			setresuid(who->uid, who->uid, who->uid) < 0)
 			return -1;
 	}
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -1;
+	return drop_capabilities(who->caps);
 }
 
 /* After the ids: changing them clears the signal. The parent may have died before it was set. */

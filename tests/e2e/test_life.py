@@ -265,7 +265,7 @@ def test_t20_second_daemon_on_the_same_mount_point(new_mount):
 
 @as_root
 def test_t20_bind_mount_into_a_private_namespace(new_mount, work):
-    mount = new_mount()
+    mount = new_mount(args=["--call-uid", OTHER_USER])
     (work / "bound").mkdir()
     out = check(["unshare", "-m", "bash", "-c",
                  'mount --bind "$M" "$W/bound" && cd "$W/bound" && '
@@ -306,7 +306,7 @@ def test_daemon_that_starts_without_standard_descriptors(work):
 @as_root
 def test_podman_like_user_namespace(new_mount):
     """H11: root of a user namespace may call, and cp -a and chmod on call succeed."""
-    mount = new_mount()
+    mount = new_mount(args=["--call-uid", OTHER_USER])
     script = ('echo \'{"name":"Ada"}\' > hello/call && cat hello/result.txt && chmod 600 hello/call && '
               'echo \'{"name":"Eve"}\' > /tmp/pegfs-userns.$$ && cp -a /tmp/pegfs-userns.$$ hello/call; '
               'status=$?; rm -f /tmp/pegfs-userns.$$; exit $status')
@@ -317,8 +317,9 @@ def test_podman_like_user_namespace(new_mount):
 
 @as_root
 def test_caller_in_another_pid_namespace(new_mount):
-    mount = new_mount()
-    done = run(["unshare", "-p", "-f", "--mount-proc", "bash", "-c",
+    mount = new_mount(args=["--run-in", "daemon"])
+    done = run(["unshare", "-p", "-f", "--mount-proc", "setpriv", f"--reuid={OTHER_USER}",
+                f"--regid={OTHER_USER}", "--clear-groups", "bash", "-c",
                 'echo \'{"name":"Ada"}\' > hello/call && cat hello/result.txt; sleep 0.1 & '
                 'echo \'{"name":"Eve"}\' > hello/call && cat hello/result.txt'], cwd=mount.path)
     assert done.status == 0, done.err

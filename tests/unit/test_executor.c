@@ -146,9 +146,11 @@ static void r39_a_tool_runs_with_the_ids_of_its_caller(void **state)
 {
 	if (geteuid() != 0)
 		skip();
-	struct identity who = {
-		.uid = 12345, .gid = 23456, .groups = { 23456, 34567 }, .group_count = 2
-	};
+	struct identity who = { .uid = 12345,
+		.gid = 23456,
+		.groups = { 23456, 34567 },
+		.group_count = 2,
+		.place = place_here() };
 	struct job_request request = { .who = &who };
 	struct fail why = FAIL_INIT;
 	auto_outcome struct outcome outcome;
@@ -163,7 +165,7 @@ static void r39_only_root_runs_tools_as_others(void **state)
 {
 	if (geteuid() == 0)
 		skip();
-	struct identity who = { .uid = geteuid() + 1, .gid = getegid() };
+	struct identity who = { .uid = geteuid() + 1, .gid = getegid(), .place = place_here() };
 	struct job_request request = { .who = &who };
 	struct fail why = FAIL_INIT;
 	auto_outcome struct outcome outcome;

@@ -149,7 +149,7 @@ static void r97_a_prepared_tool_is_translated_and_not_run(void **state)
 	assert_call(world, "modules", "{}", JOB_DONE, "from config");
 	assert_int_equal(count_cached(world, geteuid()), 4);
 	/* Another uid's cache begins with what is there. */
-	struct identity who = { .uid = 12345, .gid = 12345 };
+	struct identity who = { .uid = 12345, .gid = 12345, .place = place_here() };
 	struct job_request request = { .who = &who };
 	struct fail why = FAIL_INIT;
 	if (geteuid() == 0) {

@@ -378,7 +378,7 @@ static void interrupt(struct world *world, struct request *request, enum verdict
 
 /* ---- every state by every event */
 
-enum place {
+enum spot {
 	EMPTY,    /* nothing written */
 	PARTIAL,  /* the beginning of a document */
 	RUNNING,  /* the call waits or runs */
@@ -391,7 +391,7 @@ enum place {
 	PLACES,
 };
 
-static void go_to(struct world *world, enum place place, bool readable)
+static void go_to(struct world *world, enum spot place, bool readable)
 {
 	open_file(world, readable ? O_RDWR : O_WRONLY);
 	if (place == EMPTY)
@@ -513,7 +513,7 @@ static const char *const read_write[PLACES][EVENTS] = {
 		"data: " REFUSAL, "EINVAL", "ok", "in out" },
 };
 
-static void check_pair(struct world *world, enum place place, enum event event, bool readable)
+static void check_pair(struct world *world, enum spot place, enum event event, bool readable)
 {
 	const char *wanted = readable ? read_write[place][event] : write_only[place][event];
 	if (strcmp(wanted, "...") == 0)
@@ -535,9 +535,9 @@ static void every_state_by_every_event(void **state)
 	for (int place = 0; place < PLACES; place++)
 		for (int event = 0; event < EVENTS; event++) {
 			job_count = 0;
-			check_pair(world, (enum place)place, (enum event)event, false);
+			check_pair(world, (enum spot)place, (enum event)event, false);
 			if (place != LET_GO && place != CANCELED)
-				check_pair(world, (enum place)place, (enum event)event, true);
+				check_pair(world, (enum spot)place, (enum event)event, true);
 		}
 }
 
@@ -551,7 +551,7 @@ static void every_state_runs_what_it_takes_once(void **state)
 				if (readable && (place == LET_GO || place == CANCELED))
 					continue;
 				job_count = 0;
-				go_to(world, (enum place)place, readable);
+				go_to(world, (enum spot)place, readable);
 				size_t before = job_count;
 				make(world, (enum event)event);
 				bool runs = (place == EMPTY && event == WHOLE) ||
@@ -571,7 +571,7 @@ static void errors_stick_but_for_ebusy(void **state)
 				if (readable && (place == LET_GO || place == CANCELED))
 					continue;
 				job_count = 0;
-				go_to(world, (enum place)place, readable);
+				go_to(world, (enum spot)place, readable);
 				const struct request *first = make(world, (enum event)event);
 				if (!first->replies || strncmp(first->text, "ok", 2) == 0)
 					continue;
@@ -1130,7 +1130,7 @@ static void a_result_is_read_on_where_reading_had_come(void **state)
 static void what_had_failed_fails_on(void **state)
 {
 	struct world *world = *state;
-	static const enum place places[] = { FAILED, REFUSED, CANCELED };
+	static const enum spot places[] = { FAILED, REFUSED, CANCELED };
 	static const char *const replies[] = { "EIO", "EINVAL", "ECANCELED" };
 	for (size_t i = 0; i < 3; i++) {
 		go_to(world, places[i], false);

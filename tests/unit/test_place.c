@@ -1,0 +1,148 @@
+/* Where processes live, and as whom they may call. */
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/running/identity.h"
+#include "core/running/place.h"
+/* cmocka wants these before it: */
+/* clang-format off */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+/* A child that has done `how` (CLONE_NEW...) and waits to be killed; -1 where it may not. */
+static pid_t start(int how)
+{
+	int ready[2];
+	assert_int_equal(pipe(ready), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (how && unshare(how) < 0)
+			_exit(1);
+		if (write(ready[1], "", 1) == 1)
+			pause();
+		_exit(0);
+	}
+	close(ready[1]);
+	char byte;
+	ssize_t got = read(ready[0], &byte, 1);
+	close(ready[0]);
+	if (got == 1)
+		return pid;
+	waitpid(pid, NULL, 0);
+	return -1;
+}
+
+static void stop(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static void a_child_lives_here(void **state)
+{
+	(void)state;
+	struct place place;
+	pid_t pid = start(0);
+	place_load(&place, pid, geteuid(), getegid());
+	assert_true(place_is_here(&place));
+	struct place here = place_here();
+	assert_true(place_equal(&place, &here));
+	stop(pid);
+}
+
+static void who_has_other_namespaces_lives_elsewhere(void **state)
+{
+	(void)state;
+	pid_t first = start(CLONE_NEWNS), second = start(CLONE_NEWNS | CLONE_NEWNET);
+	if (first < 0 || second < 0)
+		skip();
+	struct place one, other, again;
+	place_load(&one, first, geteuid(), getegid());
+	place_load(&again, first, geteuid(), getegid());
+	place_load(&other, second, geteuid(), getegid());
+	assert_true(one.is_known);
+	assert_int_equal(one.differs, 1U << PLACE_MOUNT);
+	assert_int_equal(other.differs, 1U << PLACE_MOUNT | 1U << PLACE_NET);
+	assert_true(place_equal(&one, &again));
+	assert_false(place_equal(&one, &other));
+	char text[128];
+	place_describe(&other, text, sizeof(text));
+	assert_string_equal(text, "mount namespace, network namespace");
+	stop(first);
+	stop(second);
+}
+
+static void who_cannot_be_seen_is_not_known(void **state)
+{
+	(void)state;
+	struct place place;
+	memset(&place, 1, sizeof(place));
+	place_load(&place, 0, 0, 0);
+	assert_false(place.is_known);
+	assert_false(place_is_here(&place));
+	place_load(&place, 0x7ffffff0, 0, 0);
+	assert_false(place_is_here(&place));
+}
+
+/* ---- as whom they may call */
+
+static int resolve(uid_t uid, struct place place, struct identity_rules rules, struct identity *who)
+{
+	struct fail why = FAIL_INIT;
+	const struct identity caller = {
+		.uid = uid, .gid = uid, .groups = { 7 }, .group_count = 1, .caps = 5, .place = place
+	};
+	return identity_resolve(&caller, &rules, who, &why);
+}
+
+static void a_call_runs_as_its_caller_or_not_at_all(void **state)
+{
+	(void)state;
+	const struct place here = place_here(), unknown = { .is_known = false };
+	const struct place elsewhere = { .is_known = true, .differs = 1, .key = 9 };
+	const struct identity_rules none = { .takes_all = false }, all = { .takes_all = true };
+	const struct identity_rules one = { .has_one = true, .call_uid = 33, .call_gid = 44 };
+	struct identity who;
+	assert_int_equal(resolve(0, here, none, &who), 0);
+	assert_int_equal(who.caps, 5);
+	assert_int_equal(who.group_count, 1);
+	assert_int_equal(resolve(0, elsewhere, none, &who), -EACCES);
+	assert_int_equal(resolve(1000, elsewhere, none, &who), -EACCES);
+	assert_int_equal(resolve(1000, unknown, none, &who), -EACCES);
+	assert_int_equal(resolve(1000, unknown, all, &who), -EACCES);
+	assert_int_equal(resolve(0, elsewhere, all, &who), -EACCES);
+	assert_int_equal(resolve(1000, elsewhere, all, &who), 0);
+	assert_int_equal(who.caps, 0);
+	const struct place places[] = { here, unknown, elsewhere };
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(resolve(0, places[i], one, &who), 0);
+		assert_int_equal(who.uid, 33);
+		assert_int_equal(who.gid, 44);
+		assert_int_equal(who.caps, 0);
+		assert_int_equal(who.group_count, 0);
+	}
+	const struct identity nobody = { .uid = 0 }; /* zeroed memory is never somebody from here */
+	struct fail why = FAIL_INIT;
+	assert_int_equal(identity_resolve(&nobody, &none, &who, &why), -EACCES);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_child_lives_here),
+		cmocka_unit_test(who_has_other_namespaces_lives_elsewhere),
+		cmocka_unit_test(who_cannot_be_seen_is_not_known),
+		cmocka_unit_test(a_call_runs_as_its_caller_or_not_at_all),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
