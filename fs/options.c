@@ -19,6 +19,7 @@
 #include "core/running/calls.h"
 #include "core/running/integrations.h"
 #include "core/running/libdir.h"
+#include "core/running/program.h"
 #include "fs/mount.h"
 
 #define REQUEST_MAX_DEFAULT ((size_t)64 * 1024 * 1024)
@@ -166,6 +167,10 @@ static int set_seed(struct mount_options *options, const struct option_row *row,
 	return options->seed ? 0 : fail_errno(why, "--seed '%s'", value);
 }
 
+static const char *const sandbox_names[] = { [SANDBOX_NONE] = "none",
+	[SANDBOX_BWRAP] = "bwrap",
+	[SANDBOX_BWRAP_OFFLINE] = "bwrap-offline" };
+
 static int set_run_in(struct mount_options *options, const struct option_row *row,
 	const char *value, struct fail *why)
 {
@@ -219,6 +224,34 @@ static int check_rules(struct identity_rules *rules, struct fail *why)
 	return 0;
 }
 
+static int set_sandbox(struct mount_options *options, const struct option_row *row,
+	const char *value, struct fail *why)
+{
+	(void)row;
+	for (size_t i = 0; i < sizeof(sandbox_names) / sizeof(*sandbox_names); i++) {
+		if (strcmp(value, sandbox_names[i]) != 0)
+			continue;
+		options->executor.sandbox = (enum sandbox_kind)i;
+		return 0;
+	}
+	return fail_set(
+		why, -EINVAL, "--sandbox '%s' is none of none, bwrap, bwrap-offline", value);
+}
+
+/* Before anything is mounted, and where the tools' PATH leads. */
+static int check_sandbox(const struct mount_options *options, struct fail *why)
+{
+	if (options->executor.sandbox == SANDBOX_NONE)
+		return 0;
+	auto_environment struct environment environment = ENVIRONMENT_INIT;
+	if (options_load_environment(options, &environment, why) < 0)
+		return why->code;
+	auto_free char *bwrap = program_find("bwrap", (const char *const *)environment.items, why);
+	if (!bwrap)
+		fail_context(why, "--sandbox bwrap needs the package bubblewrap");
+	return why->code;
+}
+
 static int set_log_level(struct mount_options *options, const struct option_row *row,
 	const char *value, struct fail *why)
 {
@@ -258,6 +291,10 @@ static const struct option_row rows[] = {
 		OTHER(set_call_uid) },
 	{ "call-gid", 0, "GID", "and as this group (default: the number of the user)",
 		OTHER(set_call_gid) },
+	{ "sandbox", 0, "KIND",
+		"around each tool: none (default); bwrap: it sees a read-only system, its\n"
+		"own directory, the user's data, a private /tmp; bwrap-offline: no network",
+		OTHER(set_sandbox) },
 	{ "timeout", 0, "SECONDS", "longest time of a call",
 		NUMBER(NUMBER_UNSIGNED, 1, TIMEOUT_MAX_S, 1000, executor.timeout_ms) },
 	{ "memory", 0, "MIB", "of a host with all that it starts; 0: no limit",
@@ -512,8 +549,8 @@ int options_parse(
 		return why->code;
 	if (!options->lib_dir)
 		options->lib_dir = libdir_find(why);
-	if (!why->code)
-		check_rules(&options->executor.rules, why);
+	if (!why->code && check_rules(&options->executor.rules, why) == 0)
+		check_sandbox(options, why);
 	return why->code;
 }
 
@@ -549,6 +586,7 @@ int options_render(const struct mount_options *options, struct buf *out)
 	if (options->seed)
 		buf_printf(out, "seed=%s\n", options->seed);
 	const struct identity_rules *rules = &options->executor.rules;
+	buf_printf(out, "sandbox=%s\n", sandbox_names[options->executor.sandbox]);
 	if (rules->takes_all)
 		buf_puts(out, "run-in=daemon\n");
 	if (rules->has_one)
@@ -592,6 +630,7 @@ static void put_rules(const struct identity_rules *rules, struct buf *out)
 static void put_options(const struct mount_options *options, struct buf *out)
 {
 	put_rules(&options->executor.rules, out);
+	put_word(out, "sandbox", sandbox_names[options->executor.sandbox]);
 	put_word(out, "mountpoint", options->mountpoint);
 	put_word(out, "integrations", options->integrations);
 	put_word(out, "tools", options->tools);

@@ -108,6 +108,13 @@ struct executor *executor_new(
 	executor->ended_last = &executor->ended;
 	copy_config(executor, config);
 	find_programs(executor);
+	if (executor->config.sandbox != SANDBOX_NONE) {
+		executor->bwrap = program_find("bwrap", executor->config.env, why);
+		if (!executor->bwrap) {
+			executor_free(executor);
+			return NULL;
+		}
+	}
 	const char *missing = access(executor->warden, X_OK) < 0 ? executor->warden : NULL;
 	if (access(executor->scripts[RUNTIME_NODE], R_OK) < 0)
 		missing = executor->scripts[RUNTIME_NODE];
@@ -155,6 +162,7 @@ void executor_free(struct executor *executor)
 	}
 	free_env(executor);
 	free(executor->warden);
+	free(executor->bwrap);
 	free(executor->lib_dir);
 	free(executor->state_dir);
 	free(executor->shares);

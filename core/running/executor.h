@@ -15,6 +15,7 @@
 #include "core/base/fail.h"
 #include "core/base/loop.h"
 #include "core/running/identity.h"
+#include "core/running/sandbox.h"
 #include "core/tools/result.h"
 #include "core/tools/tool.h"
 
@@ -41,6 +42,7 @@ struct executor_config {
 	size_t result_max;       /* bytes of JSON that a host may send as one result */
 	size_t output_max;       /* bytes of what a tool prints that are handed on, for each job */
 	size_t progress_max;     /* bytes of progress that are handed on, for each job */
+	enum sandbox_kind sandbox;   /* around each host; without spares then */
 	struct identity_rules rules; /* as whom calls are run */
 	const struct keeper *keeper; /* borrowed, keeper.h; NULL: hosts die with this process */
 };

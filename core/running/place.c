@@ -82,7 +82,7 @@ static const struct file_id *own_ids(void)
 
 void place_load(struct place *place, pid_t tid, uid_t uid, gid_t gid)
 {
-	struct file_id ids[PLACE_PARTS];
+	struct file_id ids[PLACE_PARTS] = { { 0, 0 } };
 	const struct file_id *own = own_ids();
 	*place = (struct place){ .is_known = false };
 	if (tid <= 0 || !own)

@@ -59,6 +59,7 @@ struct executor {
 	char *programs[RUNTIMES];         /* owned; node, python3; NULL where not installed */
 	char *scripts[RUNTIMES];          /* owned; below lib_dir */
 	char *warden;                     /* owned; below lib_dir */
+	char *bwrap;                      /* owned; NULL where no sandbox is wanted */
 	struct pool *pools;               /* owned */
 	struct preparer *preparer;        /* owned; NULL until a tool is to be prepared */
 	struct worker *workers;           /* owned */
@@ -128,13 +129,17 @@ void prepare_free(struct preparer *preparer); /* NULL is allowed */
 
 /* ---- worker.c */
 
-/* A host process for who with the executor's limits and settings. The caller's. NULL and *why. */
+/*
+ * A host process for who with the executor's limits and settings, in a sandbox where there is to be
+ * one; tool: that it will run, NULL where it runs none. The caller's. NULL and *why.
+ */
 struct host *worker_start_host(struct executor *executor, const struct identity *who,
-	enum runtime runtime, const struct host_events *events, void *arg, struct fail *why);
+	enum runtime runtime, const struct tool *tool, const struct host_events *events, void *arg,
+	struct fail *why);
 
-/* Starts a host for who. NULL and *why. */
+/* Starts a host for who; tool: for this one only, NULL: a spare. NULL and *why. */
 struct worker *worker_start(struct executor *executor, const struct identity *who,
-	enum runtime runtime, struct fail *why);
+	enum runtime runtime, const struct tool *tool, struct fail *why);
 
 /* Takes up the host of a keeper's slot. NULL and *why. */
 struct worker *worker_adopt(struct executor *executor, size_t slot, struct fail *why);

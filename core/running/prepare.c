@@ -98,8 +98,8 @@ static void start(struct preparer *preparer)
 	struct identity self;
 	identity_self(&self);
 	struct fail why = FAIL_INIT;
-	preparer->host =
-		worker_start_host(preparer->executor, &self, RUNTIME_NODE, &events, preparer, &why);
+	preparer->host = worker_start_host(
+		preparer->executor, &self, RUNTIME_NODE, NULL, &events, preparer, &why);
 	if (preparer->host) {
 		prepare_first(preparer);
 		return;

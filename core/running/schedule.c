@@ -177,7 +177,7 @@ static struct worker *get_worker(struct executor *executor, struct pool *pool, s
 		}
 		if (!nested && count >= config->hosts_max && !make_room(executor, pool))
 			return NULL;
-		worker = worker_start(executor, &pool->who, pool->runtime, why);
+		worker = worker_start(executor, &pool->who, pool->runtime, pool->tool, why);
 	}
 	if (worker)
 		worker_bind(worker, pool);

@@ -280,7 +280,7 @@ static _Noreturn void run_warden(struct plan *plan)
 	pid_t host = report.value;
 	char digits[16];
 	const char *const argv[] = { plan->request->warden, put_pid(digits, sizeof(digits), host),
-		plan->memory_kib, plan->processes, NULL };
+		plan->memory_kib, plan->processes, plan->request->is_wrapped ? "1" : "0", NULL };
 	static const char *const env[] = { NULL };
 	struct spawn_request warden = { .argv = argv, .env = env };
 	if (host > 0 && write(plan->report_fd, &report, sizeof(report)) == sizeof(report) &&

@@ -12,6 +12,7 @@
 #ifndef PEGFS_RUNNING_SPAWN_H
 #define PEGFS_RUNNING_SPAWN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -26,6 +27,7 @@ struct spawn_request {
 	const char *const *env;  /* NAME=VALUE, NULL-terminated: all that the child gets */
 	const char *warden;      /* the path of the warden's program */
 	const struct identity *who;
+	bool is_wrapped;        /* the program is the only child of what is executed */
 	uint64_t files_max;     /* RLIMIT_NOFILE; 0: as here */
 	uint64_t processes_max; /* of the child and all that it starts; 0: no limit */
 	uint64_t memory_max;    /* the same in bytes, and RLIMIT_DATA of each; 0: no limit */

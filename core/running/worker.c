@@ -223,7 +223,8 @@ static struct host_setup make_setup(
 }
 
 struct host *worker_start_host(struct executor *executor, const struct identity *who,
-	enum runtime runtime, const struct host_events *events, void *arg, struct fail *why)
+	enum runtime runtime, const struct tool *tool, const struct host_events *events, void *arg,
+	struct fail *why)
 {
 	const struct executor_config *config = &executor->config;
 	if (!executor->programs[runtime]) {
@@ -246,10 +247,25 @@ struct host *worker_start_host(struct executor *executor, const struct identity 
 	struct host_setup setup = make_setup(executor, events, arg);
 	setup.spawn.argv = argv;
 	setup.spawn.who = who;
+	struct sandbox sandbox = { .count = 0 };
+	if (executor->bwrap && tool) {
+		const struct sandbox_setup how = { .kind = config->sandbox,
+			.bwrap = executor->bwrap,
+			.program = argv[0],
+			.lib_dir = config->lib_dir,
+			.tool_dir = tool->dir,
+			.cache_dir = json_string_value(json_object_get(settings, "cacheDir")),
+			.env = config->env,
+			.argv = argv };
+		sandbox_make(&sandbox, &how);
+		setup.spawn.argv = sandbox.words;
+		setup.spawn.is_wrapped = true;
+	}
 	setup.settings = settings;
 	if (events == &host_events)
 		setup.keeper = config->keeper;
 	struct host *host = host_start(&setup, why);
+	sandbox_release(&sandbox);
 	executor->hosts_started += host != NULL;
 	return host;
 }
@@ -274,11 +290,11 @@ static void note_code(const struct worker *worker, const struct tool *tool)
 }
 
 struct worker *worker_start(struct executor *executor, const struct identity *who,
-	enum runtime runtime, struct fail *why)
+	enum runtime runtime, const struct tool *tool, struct fail *why)
 {
 	struct worker *worker = xcalloc(1, sizeof(*worker));
 	*worker = (struct worker){ .executor = executor, .who = *who, .runtime = runtime };
-	worker->host = worker_start_host(executor, who, runtime, &host_events, worker, why);
+	worker->host = worker_start_host(executor, who, runtime, tool, &host_events, worker, why);
 	if (!worker->host) {
 		free(worker);
 		return NULL;
@@ -426,7 +442,7 @@ static void on_spare_timer(void *arg)
 	struct fail why = FAIL_INIT;
 	while (spares < executor->config.spares && count < executor->config.hosts_max &&
 		executor->spare_failures < SPARE_FAILURES_MAX) {
-		if (!worker_start(executor, &executor->spare_who, RUNTIME_NODE, &why)) {
+		if (!worker_start(executor, &executor->spare_who, RUNTIME_NODE, NULL, &why)) {
 			executor->spare_failures = SPARE_FAILURES_MAX;
 			log_msg(LOG_LEVEL_WARNING, "no tool host is kept ready: %s", why.text);
 			return;
@@ -438,7 +454,8 @@ static void on_spare_timer(void *arg)
 
 void worker_keep_spares(struct executor *executor, unsigned delay_ms)
 {
-	if (executor->spare_timer.slot == 0)
+	/* What a sandbox shows is a tool's own, so a host in one cannot wait for any tool. */
+	if (executor->spare_timer.slot == 0 && !executor->bwrap)
 		loop_arm_timer(
 			executor->loop, &executor->spare_timer, delay_ms, on_spare_timer, executor);
 }

@@ -14,7 +14,7 @@ import subprocess
 import pytest
 
 from lib.mount import EXAMPLES, PEGFS, ROOT, Mount
-from lib.programs import OTHER_USER, THIRD_USER, need, run
+from lib.programs import OTHER_USER, THIRD_USER, need, run, until
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 pytestmark = as_root
@@ -242,6 +242,139 @@ def test_a_daemon_without_ptrace_rights_knows_its_callers(work, rights_dir):
         assert mount.is_alive()
     finally:
         assert mount.stop() == []
+
+
+# ---------------------------------------------------------------- --sandbox bwrap
+
+LOOK_MD = """---
+name: look
+version: 1
+language: python
+description: Runs a piece of Python and shows what it says.
+inputs:
+  code:
+    type: string
+    description: What to run.
+---
+Use it in tests.
+"""
+LOOK_PY = """
+def execute(call_id, params):
+    found = {}
+    exec(params["code"], found)
+    return str(found.get("out"))
+"""
+
+
+@pytest.fixture
+def sandboxed(new_mount, work):
+    """A mount whose tools are in a sandbox; two tools, a user's data, and a secret beside them."""
+    need("bwrap")
+    for name in ("look", "other"):
+        (work / "tools" / name).mkdir(parents=True)
+        (work / "tools" / name / "TOOL.md").write_text(LOOK_MD.replace("name: look", f"name: {name}"))
+        (work / "tools" / name / "index.py").write_text(LOOK_PY)
+    (work / "user").mkdir()
+    (work / "user").chmod(0o777)
+    (work / "secret").write_text("of somebody else")
+
+    def make(kind="bwrap"):
+        return new_mount(tools=[work / "tools"], args=["--sandbox", kind],
+                         tool_env={"OFFICER_USER_ROOT": work / "user", "PATH": "/usr/bin:/bin"})
+
+    return make
+
+
+def look(mount, code, uid=None, tool="look"):
+    """What `out` is after the code has run in the tool; an error is a failure of the test."""
+    request = json.dumps({"code": code})
+    done = run(f"cat > {tool}/call; cat {tool}/result.txt", cwd=mount.path, uid=uid, stdin=request.encode())
+    assert done.status == 0, done
+    return done.out.strip()
+
+
+@pytest.fixture(params=[0, OTHER_USER], ids=["root", "user"])
+def uid(request):
+    return request.param
+
+
+def can(code):
+    """Whether it raises an OSError, as code."""
+    body = "".join(f"    {line}\n" for line in code.splitlines())
+    return f"try:\n{body}    out = 'could'\nexcept OSError as error:\n    out = error.strerror\n"
+
+
+def test_a_sandbox_shows_its_own_tool_and_the_users_data_alone(sandboxed, work, uid):
+    mount = sandboxed()
+    assert look(mount, f"import os; out = os.listdir('{work}/tools')", uid) == "['look']"
+    assert look(mount, f"import os; out = sorted(os.listdir('{work}'))", uid) == "['tools', 'user']"
+    assert look(mount, can(f"open('{work}/secret')"), uid) == "No such file or directory"
+    assert look(mount, can(f"open('{work}/user/mine', 'w').write('x')"), uid) == "could"
+    assert (work / "user/mine").stat().st_uid == uid
+    assert look(mount, f"import os; out = os.listdir('{work}/tools')", uid, "other") == "['other']"
+
+
+def test_a_sandboxs_system_and_tool_are_read_only(sandboxed, work, uid):
+    mount = sandboxed()
+    for path in ("/usr/x", "/etc/x", f"{work}/tools/look/x"):
+        assert look(mount, can(f"open('{path}', 'w')"), uid) in (
+            "Read-only file system", "Permission denied"), path
+        assert not os.path.exists(path)
+    assert look(mount, can("open('/usr/x', 'w')"), 0) == "Read-only file system"
+
+
+def test_a_sandboxs_tmp_is_its_own(sandboxed, uid):
+    mount = sandboxed()
+    name = f"/tmp/pegfs-sandbox-{os.getpid()}"
+    assert look(mount, can(f"open('{name}', 'w').write('x')"), uid) == "could"
+    assert not os.path.exists(name)
+
+
+def test_a_sandbox_sees_no_process_outside_of_it(sandboxed, uid):
+    mount = sandboxed()
+    assert look(mount, "import os; out = [p for p in os.listdir('/proc') if p.isdigit()]", uid) == "['1']"
+    assert look(mount, can(f"import os; os.kill({mount.pid}, 0)"), uid) == "No such process"
+
+
+def test_a_sandbox_has_no_capability_and_an_ipc_namespace_of_its_own(sandboxed, uid):
+    mount = sandboxed()
+    code = "out = [l.split()[1] for l in open('/proc/self/status') if l.startswith(('Cap', 'NoNew'))]"
+    assert look(mount, code, uid) == str(["0" * 16] * 5 + ["1"])
+    ipc = look(mount, "import os; out = os.readlink('/proc/self/ns/ipc')", uid)
+    assert ipc != os.readlink("/proc/self/ns/ipc")
+
+
+def test_an_offline_sandbox_has_no_network(sandboxed, uid):
+    interfaces = "out = [l.split(':')[0].strip() for l in list(open('/proc/net/dev'))[2:]]"
+    assert look(sandboxed("bwrap-offline"), interfaces, uid) == "['lo']"
+    net = "import os; out = os.readlink('/proc/self/ns/net')"
+    assert look(sandboxed(), net, uid) == os.readlink("/proc/self/ns/net")
+
+
+def test_a_sandboxed_host_stays_warm_and_its_children_end_with_the_call(sandboxed, uid):
+    mount = sandboxed()
+    start = "import subprocess, builtins; builtins.n = getattr(builtins, 'n', 0) + 1; " \
+            "subprocess.Popen(['sleep', '987654']); out = builtins.n"
+    assert look(mount, start, uid) == "1"
+    until(lambda: run(["pgrep", "-f", "sleep 98765[4]"]).status == 1, what="the end of what it left")
+    keep = "import builtins; builtins.n = getattr(builtins, 'n', 0) + 1; out = builtins.n"
+    first = int(look(mount, keep, uid))
+    assert int(look(mount, keep, uid)) == first + 1
+
+
+def test_tools_of_every_language_run_in_a_sandbox(new_mount, rights_dir, uid):
+    need("bwrap")
+    mount = new_mount(tools=[EXAMPLES, rights_dir], args=["--sandbox", "bwrap"])
+    for _ in range(2):
+        done = run(HELLO, cwd=mount.path, uid=uid)
+        assert done.out == "Hello, Ada!\n", done
+        assert rights(mount, uid=uid)[1]["CapEff"] == ["0" * 16]
+
+
+def test_a_sandbox_without_bwrap_is_refused_at_the_mount(work):
+    done = run([PEGFS, "mount", work, "--tools", EXAMPLES, "--sandbox", "bwrap",
+                "--env", f"PATH={work}/bin"])
+    assert done.status != 0 and "bubblewrap" in done.err, done
 
 
 # ---------------------------------------------------------------- real containers

@@ -1,7 +1,7 @@
 /*
  * The warden of one tool host: its parent, and the parent of everything it starts.
  *
- *     warden PID MEMORY PROCESSES       descriptor 3 is the control socket
+ *     warden PID MEMORY PROCESSES WRAPPED       descriptor 3 is the control socket
  *
  * Whatever a tool's process forks, in a session of its own or not, becomes the warden's child when
  * its parent ends (PR_SET_CHILD_SUBREAPER, set before this program was executed): so nothing that a
@@ -45,7 +45,7 @@ struct warden {
 	int host_status;
 	int signal_fd;
 	unsigned long memory_kib, processes; /* limits; 0: none */
-	bool is_watching;
+	bool is_watching, is_wrapped;
 	enum warden_limit limit; /* for which everything was ended */
 };
 
@@ -203,6 +203,12 @@ static void pause_round(void)
 	nanosleep(&(struct timespec){ .tv_nsec = ROUND_PAUSE_NS }, NULL);
 }
 
+/* Or the one that it is wrapped around. */
+static bool is_host(const struct warden *warden, pid_t pid, long parent)
+{
+	return pid == warden->host || (warden->is_wrapped && parent == (long)warden->host);
+}
+
 /*
  * Kills all but the host, or all. Returns how many. Rounds, for what is forked while this looks; a
  * process that the kernel holds (a dead file server) may stay: nobody waits for it here.
@@ -214,9 +220,9 @@ static unsigned kill_all(struct warden *warden, bool host_too)
 		const struct pids *pids = list_all(warden);
 		unsigned left = 0;
 		for (size_t i = 0; i < pids->count; i++) {
-			long parent;
+			long parent = 0;
 			char state = read_stat(pids->items[i], &parent);
-			bool spared = pids->items[i] == warden->host && !host_too;
+			bool spared = !host_too && is_host(warden, pids->items[i], parent);
 			/* What has ended waits for its parent to look at it, and is no harm. */
 			if (spared || state == 0 || state == 'Z')
 				continue;
@@ -301,18 +307,20 @@ static void obey(struct warden *warden)
 
 int main(int argc, char **argv)
 {
-	long numbers[3] = { -1, -1, -1 };
-	for (int i = 1; i < argc && argc == 4; i++) {
+	long numbers[4] = { -1, -1, -1, 0 };
+	/* The last one is missing where a daemon from before an update starts this program. */
+	for (int i = 1; i < argc && (argc == 4 || argc == 5); i++) {
 		const char *at = argv[i];
 		numbers[i - 1] = take_number(&at);
 	}
-	if (numbers[0] <= 0 || numbers[1] < 0 || numbers[2] < 0) {
+	if (numbers[0] <= 0 || numbers[1] < 0 || numbers[2] < 0 || numbers[3] < 0) {
 		fprintf(stderr, "warden: started by pegfs only\n");
 		return 2;
 	}
 	struct warden warden = { .host = (pid_t)numbers[0],
 		.memory_kib = (unsigned long)numbers[1],
-		.processes = (unsigned long)numbers[2] };
+		.processes = (unsigned long)numbers[2],
+		.is_wrapped = numbers[3] != 0 };
 	sigset_t signals;
 	sigfillset(&signals);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
