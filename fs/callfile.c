@@ -51,6 +51,8 @@ struct kept {
 	uint64_t gather_unique; /* of the last write that was gathered */
 	int64_t write_end, base;
 	uint32_t opener_uid, opener_gid;
+	uint64_t opener_caps;
+	struct place opener_place;
 	int32_t phase, sticky, outcome, show;
 	uint32_t gathered; /* writes that were gathered, or are being */
 	bool readable, result_read, awaited, detached, is_run, is_help;
@@ -67,6 +69,8 @@ struct callfile {
 	bool readable;
 	uid_t opener_uid;
 	gid_t opener_gid;
+	uint64_t opener_caps;
+	struct place opener_place;
 	struct caller caller; /* who wrote last, for whom the call runs */
 
 	enum phase phase;
@@ -142,6 +146,8 @@ static void note(const struct callfile *file)
 	kept->base = file->base;
 	kept->opener_uid = file->opener_uid;
 	kept->opener_gid = file->opener_gid;
+	kept->opener_caps = file->opener_caps;
+	kept->opener_place = file->opener_place;
 	kept->sticky = file->sticky;
 	kept->outcome = file->outcome;
 	kept->readable = file->readable;
@@ -173,6 +179,10 @@ struct callfile *callfile_new(struct server *server, struct tool *tool, uint64_t
 	file->readable = (flags & O_ACCMODE) == O_RDWR;
 	file->opener_uid = ctx->uid;
 	file->opener_gid = ctx->gid;
+	struct identity opener;
+	caller_load_identity(&opener, ctx->uid, ctx->gid, ctx->pid);
+	file->opener_caps = opener.caps;
+	file->opener_place = opener.place;
 	file->base = -1;
 	if (file->readable)
 		enter_readable(file);
@@ -343,14 +353,15 @@ static void refuse_write(
 /*
  * For whom the call runs: the one who opened the file. Bytes may come from another process: one of
  * root's that somebody else's shell has redirected here must not run anything as root, nor must
- * what somebody writes to a file that root has opened.
+ * what somebody writes to a file that root has opened. The same holds for containers: who is out of
+ * one may be given a descriptor that was opened in there.
  */
 static int load_caller(struct callfile *file, const struct fuse_ctx *ctx, struct fail *why)
 {
 	struct caller *caller = &file->caller;
-	if (caller->tid != ctx->pid || caller->who.uid != ctx->uid || caller->who.gid != ctx->gid ||
-		caller->tid == 0)
-		caller_load(caller, ctx->uid, ctx->gid, ctx->pid);
+	/* At each write: the thread of an earlier one may have ended, and its number be another's. */
+	caller_load(caller, ctx->uid, ctx->gid, ctx->pid);
+	caller_confine(caller, file->opener_caps, &file->opener_place);
 	if (ctx->uid == file->opener_uid || file->opener_uid == 0)
 		return 0;
 	if (ctx->uid != 0)
@@ -758,6 +769,8 @@ struct callfile *callfile_revive(
 	file->readable = kept->readable;
 	file->opener_uid = kept->opener_uid;
 	file->opener_gid = kept->opener_gid;
+	file->opener_caps = kept->opener_caps;
+	file->opener_place = kept->opener_place;
 	file->sticky = kept->sticky;
 	file->outcome = kept->outcome;
 	file->write_end = kept->write_end;

@@ -292,8 +292,9 @@ static const struct option_row rows[] = {
 	{ "call-gid", 0, "GID", "and as this group (default: the number of the user)",
 		OTHER(set_call_gid) },
 	{ "sandbox", 0, "KIND",
-		"around each tool: none (default); bwrap: it sees a read-only system, its\n"
-		"own directory, the user's data, a private /tmp; bwrap-offline: no network",
+		"around each tool: none (default); bwrap: it sees a read-only\n"
+		"system, its own directory, the user's data and a private /tmp;\n"
+		"bwrap-offline: and has no network",
 		OTHER(set_sandbox) },
 	{ "timeout", 0, "SECONDS", "longest time of a call",
 		NUMBER(NUMBER_UNSIGNED, 1, TIMEOUT_MAX_S, 1000, executor.timeout_ms) },

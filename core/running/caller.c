@@ -9,6 +9,8 @@
 
 #include "core/base/auto.h"
 
+#define STATUS_MAX 4096
+
 /* Reads a small file of /proc whole. Returns the bytes, NUL-terminated, or -1. */
 static ssize_t read_proc(pid_t pid, const char *name, char *text, size_t size)
 {
@@ -89,13 +91,50 @@ uint64_t caller_pid_namespace(pid_t tid)
 	return stat(path, &st) == 0 ? st.st_ino : 0;
 }
 
+/* Ids, groups and capabilities. Whether status holds more of it. */
+static bool load_rights(
+	struct identity *who, uid_t uid, gid_t gid, pid_t tid, char *status, size_t size)
+{
+	memset(who, 0, sizeof(*who));
+	who->uid = uid;
+	who->gid = gid;
+	if (tid <= 0 || read_proc(tid, "status", status, size) <= 0)
+		return false;
+	load_groups(who, status);
+	who->caps = status_hex(status, "\nCapPrm:") & status_hex(status, "\nCapBnd:");
+	return true;
+}
+
+static void load_place(struct identity *who, pid_t tid)
+{
+	place_load(&who->place, tid, who->uid, who->gid);
+	/* Those of another user namespace mean nothing here. */
+	if (who->place.differs & 1U << PLACE_USER)
+		who->caps = 0;
+}
+
+void caller_load_identity(struct identity *who, uid_t uid, gid_t gid, pid_t tid)
+{
+	char status[STATUS_MAX];
+	if (load_rights(who, uid, gid, tid, status, sizeof(status)))
+		load_place(who, tid);
+}
+
+void caller_load_reader(struct caller *caller, uid_t uid, gid_t gid, pid_t tid)
+{
+	memset(caller, 0, sizeof(*caller));
+	caller->tid = tid;
+	char status[STATUS_MAX];
+	if (!load_rights(&caller->who, uid, gid, tid, status, sizeof(status)))
+		return;
+	caller->pid_ns = caller_pid_namespace(tid);
+	load_chain(&caller->chain, (pid_t)status_number(status, "\nTgid:"));
+}
+
 void caller_load(struct caller *caller, uid_t uid, gid_t gid, pid_t tid)
 {
 	caller_load_reader(caller, uid, gid, tid);
-	place_load(&caller->who.place, tid, uid, gid);
-	/* Those of another user namespace mean nothing here. */
-	if (caller->who.place.differs & 1U << PLACE_USER)
-		caller->who.caps = 0;
+	load_place(&caller->who, tid);
 }
 
 void caller_demote(struct caller *caller, uid_t uid, gid_t gid)
@@ -103,19 +142,11 @@ void caller_demote(struct caller *caller, uid_t uid, gid_t gid)
 	caller->who = (struct identity){ .uid = uid, .gid = gid, .place = caller->who.place };
 }
 
-void caller_load_reader(struct caller *caller, uid_t uid, gid_t gid, pid_t tid)
+void caller_confine(struct caller *caller, uint64_t caps, const struct place *place)
 {
-	memset(caller, 0, sizeof(*caller));
-	caller->who.uid = uid;
-	caller->who.gid = gid;
-	caller->tid = tid;
-	char status[4096];
-	if (tid <= 0 || read_proc(tid, "status", status, sizeof(status)) <= 0)
-		return;
-	load_groups(&caller->who, status);
-	caller->who.caps = status_hex(status, "\nCapPrm:") & status_hex(status, "\nCapBnd:");
-	caller->pid_ns = caller_pid_namespace(tid);
-	load_chain(&caller->chain, (pid_t)status_number(status, "\nTgid:"));
+	caller->who.caps &= caps;
+	if (place_is_here(&caller->who.place))
+		caller->who.place = *place;
 }
 
 bool process_equal(const struct process *a, const struct process *b)

@@ -41,6 +41,15 @@ void caller_load(struct caller *caller, uid_t uid, gid_t gid, pid_t tid);
 /* The same without its place, for one who only reads. */
 void caller_load_reader(struct caller *caller, uid_t uid, gid_t gid, pid_t tid);
 
+/* What the same knows of its ids, rights and place, without whom it descends from. */
+void caller_load_identity(struct identity *who, uid_t uid, gid_t gid, pid_t tid);
+
+/*
+ * It uses what another one has opened: it has the rights that both have, and is here only where both
+ * are. A descriptor can be handed to somebody with more rights, who writes what he is given.
+ */
+void caller_confine(struct caller *caller, uint64_t caps, const struct place *place);
+
 /* From here on it acts for somebody else, with these ids and no other rights, at its own place. */
 void caller_demote(struct caller *caller, uid_t uid, gid_t gid);
 

@@ -9,6 +9,7 @@ import os
 import pathlib
 import re
 import shutil
+import socket
 import subprocess
 
 import pytest
@@ -109,6 +110,26 @@ def test_a_caller_in_a_chroot_is_refused(new_mount, work):
                               pass_fds=[call.fileno()], capture_output=True, text=True, check=False,
                               preexec_fn=lambda: os.dup2(call.fileno(), 3))
     assert done.returncode != 0
+
+
+def test_a_descriptor_that_was_opened_elsewhere_is_from_there(new_mount):
+    """Root of a container hands an open `call` to somebody outside, who writes what he is given."""
+    mount = new_mount()
+    near, far = socket.socketpair()
+    opener = "import array, os, socket, sys; s = socket.socket(fileno=int(sys.argv[1])); " \
+             "fd = os.open('hello/call', os.O_RDWR); " \
+             "s.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [fd]))])"
+    done = subprocess.run([*ELSEWHERE["mount"], "/usr/bin/python3", "-c", opener, str(far.fileno())],
+                          pass_fds=[far.fileno()], cwd=mount.path, check=False)
+    assert done.returncode == 0
+    _, fds, _, _ = socket.recv_fds(near, 1, 1)
+    try:
+        with pytest.raises(PermissionError):
+            os.write(fds[0], b'{"name":"Ada"}')
+    finally:
+        os.close(fds[0])
+        near.close()
+        far.close()
 
 
 def test_a_caller_outside_of_the_daemons_pid_namespace_is_refused(work):

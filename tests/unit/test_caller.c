@@ -288,9 +288,32 @@ static void of_who_is_gone_or_elsewhere_the_ids_are_known(void **state)
 	}
 }
 
+static void who_uses_what_another_one_opened_has_the_rights_of_both(void **state)
+{
+	(void)state;
+	const struct place here = place_here(), unknown = { .is_known = false };
+	const struct place jail = { .is_known = true, .differs = 2, .key = 3 };
+	const struct place other = { .is_known = true, .differs = 2, .key = 5 };
+	struct caller caller = { .who = { .caps = 6, .place = here } };
+	caller_confine(&caller, 3, &here);
+	assert_int_equal(caller.who.caps, 2);
+	assert_true(place_is_here(&caller.who.place));
+	caller_confine(&caller, 3, &jail);
+	assert_true(place_equal(&caller.who.place, &jail));
+	caller_confine(&caller, 3, &other); /* the writer's own counts where neither is here */
+	assert_true(place_equal(&caller.who.place, &jail));
+	caller.who.place = unknown;
+	caller_confine(&caller, 3, &here);
+	assert_false(place_is_here(&caller.who.place));
+	caller.who.place = here;
+	caller_confine(&caller, 3, &unknown);
+	assert_false(place_is_here(&caller.who.place));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_uses_what_another_one_opened_has_the_rights_of_both),
 		cmocka_unit_test(a_chain_goes_up_to_the_eldest),
 		cmocka_unit_test(a_chain_has_an_end),
 		cmocka_unit_test(the_nearest_common_process_is_found),
