@@ -1,8 +1,10 @@
 #include "fs/attr.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "fs/callfile.h"
+#include "fs/options.h"
 #include "fs/server.h"
 
 #define LONG_S 86400.0 /* what the number stands for does not change */
@@ -12,7 +14,10 @@
 
 bool attr_may_call(const struct server *server, uid_t uid)
 {
-	return server->uid == 0 || server->uid == uid;
+	const char *callers = server->options->callers;
+	char word[16];
+	snprintf(word, sizeof(word), ",%u,", (unsigned)uid);
+	return (server->uid == 0 || server->uid == uid) && (!callers || strstr(callers, word));
 }
 
 static void set_time(struct stat *st, struct timespec time)

@@ -167,6 +167,29 @@ static int set_seed(struct mount_options *options, const struct option_row *row,
 	return options->seed ? 0 : fail_errno(why, "--seed '%s'", value);
 }
 
+/* Kept with a comma on both sides, in which a number is looked for. */
+static int set_callers(struct mount_options *options, const struct option_row *row,
+	const char *value, struct fail *why)
+{
+	auto_buf struct buf list = BUF_INIT(strlen(value) * 2 + 16);
+	buf_putc(&list, ',');
+	for (const char *at = value; *at; at += *at == ',') {
+		char *end = NULL;
+		errno = 0;
+		unsigned long number = *at == '-' ? UINT32_MAX : strtoul(at, &end, 10);
+		if (errno || !end || end == at || (*end && *end != ',') || number >= UINT32_MAX)
+			return fail_set(why, -EINVAL,
+				"--%s '%s' is no list of user ids, as in 0,1000,1001", row->name,
+				value);
+		buf_printf(&list, "%lu,", number);
+		at = end;
+	}
+	if (list.len == 1)
+		return fail_set(why, -EINVAL, "--%s names nobody", row->name);
+	replace(&options->callers, buf_str(&list));
+	return 0;
+}
+
 static const char *const sandbox_names[] = { [SANDBOX_NONE] = "none",
 	[SANDBOX_BWRAP] = "bwrap",
 	[SANDBOX_BWRAP_OFFLINE] = "bwrap-offline" };
@@ -291,6 +314,8 @@ static const struct option_row rows[] = {
 		OTHER(set_call_uid) },
 	{ "call-gid", 0, "GID", "and as this group (default: the number of the user)",
 		OTHER(set_call_gid) },
+	{ "callers", 0, "UID,UID...", "who may call; others may only read (default: everybody)",
+		OTHER(set_callers) },
 	{ "sandbox", 0, "KIND",
 		"around each tool: none (default); bwrap: it sees a read-only\n"
 		"system, its own directory, the user's data and a private /tmp;\n"
@@ -563,6 +588,7 @@ void options_release(struct mount_options *options)
 	free(options->lib_dir);
 	free(options->integrations);
 	free(options->seed);
+	free(options->callers);
 	environment_release(&options->asked);
 }
 
@@ -584,6 +610,9 @@ int options_render(const struct mount_options *options, struct buf *out)
 		options->allow_other ? "yes" : "no");
 	if (options->integrations)
 		buf_printf(out, "integrations=%s\n", options->integrations);
+	if (options->callers)
+		buf_printf(out, "callers=%.*s\n", (int)strlen(options->callers) - 2,
+			options->callers + 1);
 	if (options->seed)
 		buf_printf(out, "seed=%s\n", options->seed);
 	const struct identity_rules *rules = &options->executor.rules;
@@ -628,8 +657,17 @@ static void put_rules(const struct identity_rules *rules, struct buf *out)
 	put_word(out, "call-gid", id);
 }
 
+static void put_callers(const struct mount_options *options, struct buf *out)
+{
+	if (!options->callers)
+		return;
+	auto_free char *list = xstrndup(options->callers + 1, strlen(options->callers) - 2);
+	put_word(out, "callers", list);
+}
+
 static void put_options(const struct mount_options *options, struct buf *out)
 {
+	put_callers(options, out);
 	put_rules(&options->executor.rules, out);
 	put_word(out, "sandbox", sandbox_names[options->executor.sandbox]);
 	put_word(out, "mountpoint", options->mountpoint);

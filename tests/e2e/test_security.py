@@ -9,6 +9,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import socket
 import subprocess
 
@@ -192,10 +193,24 @@ def test_call_uid_runs_every_call_as_that_user(new_mount, rights_dir):
 @pytest.mark.parametrize("args, text", [
     (["--call-uid", "0"], "never run as root"), (["--call-uid", "-1"], "no id"),
     (["--call-uid", "x"], "no id"), (["--call-uid", "4294967295"], "no id"),
-    (["--call-gid", "5"], "--call-uid"), (["--run-in", "moon"], "is not daemon")])
+    (["--callers", ""], "nobody"), (["--callers", "0,x"], "no list"), (["--callers", "-1"], "no list"),
+    (["--callers", "1,,2"], "no list"), (["--call-gid", "5"], "--call-uid"), (["--run-in", "moon"], "is not daemon")])
 def test_senseless_identities_are_refused_at_the_mount(work, args, text):
     done = run([PEGFS, "mount", work, "--tools", EXAMPLES, *args])
     assert done.status != 0 and text in done.err
+
+
+def test_only_named_callers_may_call(new_mount):
+    mount = new_mount(args=["--callers", f"0,{OTHER_USER}"])
+    for uid in (None, OTHER_USER):
+        assert run(HELLO, cwd=mount.path, uid=uid).out == "Hello, Ada!\n"
+    for other in (THIRD_USER, 100, OTHER_USER * 10):
+        done = run("cat hello/prompt.md >/dev/null && stat -c %a hello/call && " + HELLO,
+                   cwd=mount.path, uid=other)
+        assert done.status != 0 and done.out == "444\n" and "Permission denied" in done.err
+    os.kill(mount.server_pid, signal.SIGKILL)  # the next server knows it as well
+    assert run(HELLO, cwd=mount.path, uid=OTHER_USER).out == "Hello, Ada!\n"
+    assert run(HELLO, cwd=mount.path, uid=THIRD_USER).status != 0
 
 
 # ---------------------------------------------------------------- rights
