@@ -15,6 +15,7 @@ from _pytest.runner import runtestprotocol
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from lib import mount as mounts  # noqa: E402
+from lib import podman  # noqa: E402
 from lib.mount import Mount  # noqa: E402
 from lib.programs import until  # noqa: E402
 
@@ -110,6 +111,14 @@ def new_mount(work):
     yield make
     complain([problem for mount in reversed(made) if mount in mounts.live
               for problem in mount.stop()])
+
+
+@pytest.fixture
+def machine(work):
+    """A host for real containers (lib/podman.py). Name it before new_mount: mounts have to end first."""
+    podman.need_podman(work)
+    with podman.Machine(work) as made:
+        yield made
 
 
 def make_database(path):

@@ -193,7 +193,7 @@ class Mount:
 
     def process_problems(self):
         """Orphans come to this process, its subreaper. A moment is granted to those being killed."""
-        mine = {mount.pid for mount in live if mount.process}
+        mine = {mount.pid for mount in live if mount.process} | programs.helpers
         end = time.monotonic() + 5
         while True:
             left = []

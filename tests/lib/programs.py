@@ -18,6 +18,9 @@ THIRD_USER = 1001
 # the FUSE connections, so that a wedged mount ends as a failed test.
 on_wedged = []
 
+# Children of the test process that stay while mounts come and go: the namespaces of containers.
+helpers = set()
+
 
 @dataclasses.dataclass
 class Done:
