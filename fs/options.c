@@ -21,8 +21,10 @@
 #include "core/running/libdir.h"
 #include "core/running/program.h"
 #include "fs/mount.h"
+#include "fs/state.h"
 
 #define REQUEST_MAX_DEFAULT ((size_t)64 * 1024 * 1024)
+#define OPEN_PER_UID_MAX (STATE_HANDLES / 2) /* nobody takes all of them */
 #define TIMEOUT_MAX_S (UINT_MAX / 1000)
 #define WATCHDOG_DEFAULT_MS 10000
 #define SAVED_MAX ((size_t)64 << 20)
@@ -349,6 +351,8 @@ static const struct option_row rows[] = {
 		NUMBER(NUMBER_UNSIGNED, 1, 1 << 20, 1, executor.queue_max) },
 	{ "queue-per-user", 0, "NUMBER", "calls of one user that wait or run",
 		NUMBER(NUMBER_UNSIGNED, 1, 1 << 20, 1, executor.queue_per_uid) },
+	{ "open-per-user", 0, "NUMBER", "'call' files that one user has open to write",
+		NUMBER(NUMBER_SIZE, 1, OPEN_PER_UID_MAX, 1, open_per_uid) },
 	{ "keep", 0, "NUMBER", "finished calls kept of each caller and tool",
 		NUMBER(NUMBER_UNSIGNED, 1, 100000, 1, keep) },
 	{ "watchdog", 0, "SECONDS", "after which a server that hangs is replaced; 0: never",
@@ -458,6 +462,7 @@ static void set_defaults(struct mount_options *options)
 		.allow_other = geteuid() == 0,
 		.mount_flags = MS_NOSUID | MS_NODEV,
 		.request_max = REQUEST_MAX_DEFAULT,
+		.open_per_uid = OPEN_PER_UID_MAX,
 		.keep = CALLS_KEEP_DEFAULT,
 		.watchdog_ms = WATCHDOG_DEFAULT_MS,
 		.log_level = LOG_LEVEL_INFO };

@@ -27,6 +27,7 @@ struct mount_options {
 	unsigned long mount_flags;       /* MS_ of mount(2) */
 	unsigned keep;                   /* finished calls of each caller and tool */
 	size_t request_max;              /* bytes of one request */
+	size_t open_per_uid;             /* `call` files that one user has open to write */
 	struct executor_config executor; /* limits; its strings and env are not set here */
 	unsigned watchdog_ms; /* longest time of the server for one request; 0: for ever */
 	bool replays;         /* the server repeats requests, also where the kernel could */

@@ -385,7 +385,7 @@ int server_run(const struct mount_options *options, struct state *shared, struct
 	int status = 1;
 	clock_gettime(CLOCK_REALTIME, &server.started);
 	link_init(&server.link, SUPERVISOR_CONTROL_FD, shared);
-	quota_init(&server.open_calls, STATE_HANDLES / 2); /* nobody takes all of them */
+	quota_init(&server.open_calls, options->open_per_uid);
 	quota_init(&server.gathering, options->request_max * REQUESTS_A_UID);
 	raise_file_limit();
 	forbid_dumps();

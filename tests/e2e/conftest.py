@@ -50,6 +50,7 @@ def pytest_runtest_protocol(item, nextitem):
     if failures:
         print(f"\nfirst try of {item.nodeid}:\n{failures[0].longreprtext}")
         item._initrequest()
+        item.is_late = False
         reports = runtestprotocol(item, nextitem=nextitem, log=False)
         if not any(report.failed for report in reports):
             print(f"flaky: {item.nodeid}")
@@ -79,14 +80,33 @@ def complain(problems):
     assert not problems, "\n".join(problems)
 
 
+LATE = f"aborted after {TEST_LIMIT_S} s, the limit of a test; what follows comes of that"
+
+
 @pytest.fixture(autouse=True)
-def bounded():
+def bounded(request):
     """A test that blocks in the kernel cannot be interrupted: ending the connections frees it."""
-    timer = threading.Timer(TEST_LIMIT_S, mounts.abort_all)
+    def abort():
+        request.node.is_late = True
+        mounts.abort_all()
+
+    timer = threading.Timer(TEST_LIMIT_S, abort)
     timer.daemon = True
     timer.start()
     yield
     timer.cancel()
+    assert not is_late(request.node), LATE
+
+
+def is_late(item):
+    return getattr(item, "is_late", False)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item):
+    report = (yield).get_result()
+    if report.failed and is_late(item):
+        report.longrepr = f"{LATE}\n{report.longreprtext}"
 
 
 @pytest.fixture
