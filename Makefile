@@ -214,6 +214,12 @@ build/oracle/node_modules.stamp: tests/oracle/package.json tests/oracle/package-
 	$(Q)cp $^ build/oracle && cd build/oracle && $(NPM_CI)
 	@touch $@
 
+build/pi/node_modules.stamp: tests/pi/package.json tests/pi/package-lock.json | $(DEPS_FIRST)
+	$(call say,NPM,build/pi)
+	@mkdir -p build/pi
+	$(Q)cp $^ build/pi && cd build/pi && $(NPM_CI)
+	@touch $@
+
 # The manual page and the completions are made of the program's own tables (`pegfs manual`,
 # `pegfs completion`) and of docs/pegfs.1.md. The page's date is that of its text, for the same
 # sources give the same page.
@@ -245,8 +251,8 @@ $(BUILD)/completion/%: $(BUILD)/pegfs
 
 # -------------------------------------------------------------------------------------- check
 
-.PHONY: check check-unit check-e2e check-oracle check-seed check-asan sanitize check-tiny rules
-check: check-unit check-oracle check-seed check-e2e rules
+.PHONY: check check-unit check-e2e check-oracle check-seed check-pi check-asan sanitize check-tiny rules
+check: check-unit check-oracle check-seed check-pi check-e2e rules
 
 check-unit: $(UNIT_TESTS) lib-dir
 	$(Q)$(TEST_ENV) $(PYTHON) tests/run-unit '$(BUILD)/tests/unit' '$(T)'
@@ -274,6 +280,12 @@ check-oracle: $(BUILD)/tests/describe build/oracle/node_modules.stamp
 
 check-seed: lib-dir
 	$(Q)$(TEST_ENV) $(PYTHON) tests/run-node seed '$(T)' $(wildcard tests/seed/*.test.mjs)
+
+# The pi coding agent at work on the tree, and the formats of the model APIs by their own packages.
+check-pi: $(BUILD)/tests/describe build/pi/node_modules.stamp
+	$(Q)$(TEST_ENV) PEGFS_DESCRIBE='$(CURDIR)/$(BUILD)/tests/describe' \
+		PEGFS_PI_MODULES='$(CURDIR)/build/pi/node_modules' \
+		$(PYTHON) tests/run-node pi '$(T)' $(wildcard tests/pi/*.test.mjs)
 
 check-asan:
 	$(Q)+$(MAKE) VARIANT=asan check-unit check-oracle check-e2e
@@ -458,6 +470,7 @@ help:
 	@echo 'make check         all tests; T=NAME picks some in:'
 	@echo '  check-unit       core without a mount      check-e2e    real mounts, real programs'
 	@echo '  check-oracle     TypeBox and Ajv agree     check-seed   the tools that ship'
+	@echo '  check-pi         the pi agent; what the model APIs take'
 	@echo '  rules            each rule has its test; writes docs/rules.md'
 	@echo 'make chaos         kill -9 of the server without rest, CHAOS_SECONDS=600'
 	@echo 'make check-asan    the whole suite under ASan and UBSan (also: make sanitize)'

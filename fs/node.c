@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "fs/formatview.h"
 #include "fs/server.h"
 #include "fs/view.h"
 
@@ -23,7 +24,7 @@ const struct node_type node_types[NODE_KINDS] = {
 	[NODE_STATS] = { "stats", NODE_META, TEXT, NODE_VOLATILE, view_stats, CALL_PARTS },
 	[NODE_CONFIG] = { "config", NODE_META, TEXT, NODE_CACHED, view_config, CALL_PARTS },
 	[NODE_FORMATS] = { "formats", NODE_META, DIR, NODE_CACHED, NULL, CALL_PARTS },
-	[NODE_TYPEBOX] = { "typebox.json", NODE_FORMATS, TEXT, NODE_CACHED, view_typebox, CALL_PARTS },
+	[NODE_TYPEBOX] = { "typebox.json", NODE_FORMATS, TEXT, NODE_CACHED, formatview_typebox, CALL_PARTS },
 	[NODE_TOOL] = { NULL, NODE_ROOT, DIR, NODE_CACHED, NULL, CALL_PARTS },
 	[NODE_SCHEMA] = { "schema.json", NODE_TOOL, TEXT, NODE_CACHED, view_schema, CALL_PARTS },
 	[NODE_PROMPT] = { "prompt.md", NODE_TOOL, TEXT, NODE_CACHED, view_prompt, CALL_PARTS },
@@ -43,6 +44,13 @@ const struct node_type node_types[NODE_KINDS] = {
 	[NODE_ID_RESULT_TEXT] = { "result.txt", NODE_CALL_DIR, TEXT, NODE_OF_CALL, NULL, CALL_PART_RESULT_TEXT },
 	[NODE_ID_LOG] = { "log", NODE_CALL_DIR, TEXT, NODE_OF_CALL, NULL, CALL_PART_LOG },
 	[NODE_FILE] = { NULL, NODE_TOOL, 0, NODE_PASSED, NULL, CALL_PARTS },
+	[NODE_FORMAT_MCP] = { "mcp.json", NODE_FORMATS, TEXT, NODE_CACHED, formatview_mcp, CALL_PARTS },
+	[NODE_FORMAT_OPENAI] = { "openai.json", NODE_FORMATS, TEXT, NODE_CACHED, formatview_openai, CALL_PARTS },
+	[NODE_FORMAT_RESPONSES] = { "openai-responses.json", NODE_FORMATS, TEXT, NODE_CACHED, formatview_responses, CALL_PARTS },
+	[NODE_FORMAT_ANTHROPIC] = { "anthropic.json", NODE_FORMATS, TEXT, NODE_CACHED, formatview_anthropic, CALL_PARTS },
+	[NODE_FORMAT_GEMINI] = { "gemini.json", NODE_FORMATS, TEXT, NODE_CACHED, formatview_gemini, CALL_PARTS },
+	[NODE_FORMAT_NAMES] = { "names.json", NODE_FORMATS, TEXT, NODE_CACHED, formatview_names, CALL_PARTS },
+	[NODE_FORMAT_NOTES] = { "notes", NODE_FORMATS, TEXT, NODE_CACHED, formatview_notes, CALL_PARTS },
 };
 /* clang-format on */
 

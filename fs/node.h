@@ -49,6 +49,14 @@ enum node_kind {
 	NODE_ID_RESULT_TEXT,
 	NODE_ID_LOG,
 	NODE_FILE,
+	/* New ones come here: their numbers are part of node numbers, which outlive a server. */
+	NODE_FORMAT_MCP,
+	NODE_FORMAT_OPENAI,
+	NODE_FORMAT_RESPONSES,
+	NODE_FORMAT_ANTHROPIC,
+	NODE_FORMAT_GEMINI,
+	NODE_FORMAT_NAMES,
+	NODE_FORMAT_NOTES,
 	NODE_KINDS,
 };
 

@@ -1,7 +1,6 @@
 #include "fs/view.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +8,6 @@
 #include "core/base/xalloc.h"
 #include "core/tools/prompt.h"
 #include "core/tools/runscript.h"
-#include "core/tools/schema.h"
 #include "fs/options.h"
 #include "fs/server.h"
 #include "fs/stats.h"
@@ -221,21 +219,6 @@ int view_config(const struct server *server, const struct tool *tool, struct buf
 {
 	(void)tool;
 	return options_render(server->options, out);
-}
-
-int view_typebox(const struct server *server, const struct tool *tool, struct buf *out)
-{
-	(void)tool;
-	auto_json json_t *schemas = json_object();
-	for (size_t i = 0; i < server->snapshot->count; i++) {
-		const struct tool *each = server->snapshot->tools[i];
-		json_object_set_new(schemas, each->name, schema_build_typebox(each));
-	}
-	auto_free char *text = json_dumps(schemas, JSON_INDENT(2));
-	if (!text)
-		return -ENOMEM;
-	buf_puts(out, text);
-	return buf_putc(out, '\n');
 }
 
 int view_schema(const struct server *server, const struct tool *tool, struct buf *out)

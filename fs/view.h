@@ -48,7 +48,6 @@ int view_tools(const struct server *server, const struct tool *tool, struct buf 
 int view_errors(const struct server *server, const struct tool *tool, struct buf *out);
 int view_stats(const struct server *server, const struct tool *tool, struct buf *out);
 int view_config(const struct server *server, const struct tool *tool, struct buf *out);
-int view_typebox(const struct server *server, const struct tool *tool, struct buf *out);
 int view_schema(const struct server *server, const struct tool *tool, struct buf *out);
 int view_prompt(const struct server *server, const struct tool *tool, struct buf *out);
 int view_run(const struct server *server, const struct tool *tool, struct buf *out);

@@ -13,6 +13,7 @@ from lib.mount import EXAMPLES, ROOT, Mount
 from lib.programs import need, run
 
 PAGE = ROOT / "docs" / "calls.md"
+INTEGRATIONS = ROOT / "docs" / "integrations.md"
 README, MANUAL = ROOT / "README.md", ROOT / "docs" / "pegfs.1.md"
 OFFICER = pathlib.Path("/officer")
 BLOCK = re.compile(r"^```sh\n(.*?)^```\n(?:```\n(.*?)^```\n)?", re.M | re.S)
@@ -38,7 +39,7 @@ def blocks(page=PAGE):
     return [(command, expected or "") for command, expected in BLOCK.findall(page.read_text())]
 
 
-@pytest.mark.parametrize("page, least", [(PAGE, 6), (README, 4), (MANUAL, 3)])
+@pytest.mark.parametrize("page, least", [(PAGE, 6), (README, 4), (MANUAL, 3), (INTEGRATIONS, 2)])
 def test_a_page_has_commands_and_each_output_belongs_to_one(page, least):
     text = page.read_text()
     assert len(blocks(page)) >= least
@@ -56,6 +57,14 @@ def test_commands_of_the_page_print_what_it_says(officer, work):
         done = run(command, cwd=mount.path)
         if done.out != expected:
             wrong.append(f"$ {command}--- the page says\n{expected}--- it prints\n{done.out}{done.err}")
+    assert not mount.stop()
+    assert not wrong, "\n".join(wrong)
+
+
+def test_commands_of_the_integrations_print_what_the_page_says(officer, work):
+    mount = Mount(work, tools=(EXAMPLES, officer / "user" / "tools"), at=officer / "tools").start()
+    wrong = [problem for command, expected in blocks(INTEGRATIONS)
+             for problem in wrong_of(command, expected, mount.path)]
     assert not mount.stop()
     assert not wrong, "\n".join(wrong)
 

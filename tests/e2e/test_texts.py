@@ -6,7 +6,8 @@ import re
 import pytest
 
 from lib.mount import FIXTURES
-from lib.programs import run
+from lib.programs import run, until
+from test_tree import put_tool
 
 
 def line_of(text, marker):
@@ -169,3 +170,32 @@ def test_language_and_version_are_shown_somewhere(m):
     line = next(line for line in listed.splitlines() if "from_windows" in line)
     assert "2" in line
     assert next(line for line in listed.splitlines() if re.search(r"\bbare\b", line))
+
+
+# ------------------------------------------------------------------------------ .pegfs/formats
+
+def names_in(m, api):
+    tools = m.json(f".pegfs/formats/{api}.json")
+    lists = {"mcp": lambda: tools["tools"], "gemini": lambda: tools[0]["functionDeclarations"],
+             "openai": lambda: [tool["function"] for tool in tools]}
+    return [tool["name"] for tool in lists.get(api, lambda: tools)()]
+
+
+@pytest.mark.parametrize("api", ["typebox", "mcp", "openai", "openai-responses", "anthropic", "gemini"])
+def test_each_format_has_every_tool_and_names_lead_back(m, api):
+    names = m.json(".pegfs/formats/names.json")
+    assert [names[name] for name in names_in(m, api)] == [tool["name"] for tool in m.json("tools.json")]
+
+
+def test_formats_follow_the_tools_and_note_what_they_change(new_mount, work):
+    tools = work / "tools"
+    put_tool(tools, "plain")
+    mount = new_mount(tools=(tools,))
+    assert names_in(mount, "gemini") == ["plain"] and mount.text(".pegfs/formats/notes") == ""
+    put_tool(tools, "a.b")
+    until(lambda: len(names_in(mount, "gemini")) == 2, what="the second tool")
+    name = names_in(mount, "gemini")[0]
+    assert mount.json(".pegfs/formats/names.json")[name] == "a.b"
+    assert f"gemini.json: 'a.b' is called '{name}'" in mount.text(".pegfs/formats/notes")
+    size = (mount / ".pegfs/formats/gemini.json").stat().st_size
+    assert size == len((mount / ".pegfs/formats/gemini.json").read_bytes())

@@ -3,7 +3,7 @@
  *
  * stdin   a tool as tests/oracle/tooljson.h reads it, with "requests":["{\"a\":1}", ...], which are
  *         texts and may be left out
- * stdout  {"schema":{},"typebox":{},"example":{},
+ * stdout  {"schema":{},"typebox":{},"example":{},"formats":{"mcp":{}, ...},"notes":"",
  *          "checked":[{"params":{},"warnings":""} or {"error":""}, ...]}
  * Exit status 0; 2 where stdin is not as above.
  */
@@ -11,11 +11,14 @@
 #include <stdio.h>
 
 #include "core/base/auto.h"
+#include "core/tools/formats.h"
 #include "core/tools/jsontext.h"
 #include "core/tools/params.h"
 #include "core/tools/schema.h"
 #include "core/tools/xjson.h"
 #include "tests/oracle/tooljson.h"
+
+#define OUTPUT_MAX (256UL * 1024 * 1024)
 
 static json_t *check_one(const struct tool *tool, const json_t *text)
 {
@@ -42,6 +45,27 @@ static json_t *check_all(const struct tool *tool, const json_t *requests)
 	return answers;
 }
 
+/* Of the tool alone, by the name of each API. */
+static json_t *formats_of(struct tool *tool)
+{
+	json_t *formats = xjson_object();
+	for (int api = 0; api < MODELAPIS; api++) {
+		auto_buf struct buf text = BUF_INIT(OUTPUT_MAX);
+		if (formats_render((enum modelapi)api, &tool, 1, &text) < 0)
+			tooljson_die("no memory for a format");
+		xjson_set(formats, modelapi_rules((enum modelapi)api)->name,
+			json_loads(buf_str(&text), 0, NULL));
+	}
+	return formats;
+}
+
+static json_t *notes_of(struct tool *tool)
+{
+	auto_buf struct buf text = BUF_INIT(OUTPUT_MAX);
+	formats_notes(&tool, 1, &text);
+	return xjson_string(buf_str(&text));
+}
+
 int main(void)
 {
 	auto_json json_t *given = json_loadf(stdin, JSON_REJECT_DUPLICATES, NULL);
@@ -52,8 +76,10 @@ int main(void)
 	xjson_set(answer, "schema", schema_build(tool));
 	xjson_set(answer, "typebox", schema_build_typebox(tool));
 	xjson_set(answer, "example", schema_example(tool));
+	xjson_set(answer, "formats", formats_of(tool));
+	xjson_set(answer, "notes", notes_of(tool));
 	xjson_set(answer, "checked", check_all(tool, json_object_get(given, "requests")));
-	auto_buf struct buf text = BUF_INIT(256UL * 1024 * 1024);
+	auto_buf struct buf text = BUF_INIT(OUTPUT_MAX);
 	if (jsontext_append(&text, answer, JSONTEXT_COMPACT) < 0)
 		tooljson_die("no memory for the answer");
 	return puts(buf_str(&text)) < 0 ? 1 : 0;
