@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <mntent.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,10 +18,12 @@
 #include "core/base/log.h"
 #include "core/base/ownmount.h"
 #include "core/base/xalloc.h"
+#include "core/running/identity.h"
 #include "core/running/statedir.h"
 
 #define FUSE_DEVICE "/dev/fuse"
 #define FUSERMOUNT "fusermount3"
+#define EXEC_FAILED 127   /* as the exit status of a child, as shells have it */
 #define KILLED_MS 1000    /* until the last process that shares its lock is gone */
 #define UNMOUNTED_MS 5000 /* until its calls and hosts have ended */
 
@@ -95,8 +98,16 @@ static int open_device(struct fail *why)
 	const char *hint =
 		errno == ENOENT || errno == ENODEV || errno == ENXIO
 			? "load the kernel module fuse; in a container, start it with --device /dev/fuse"
-			: "run as root, or give this user the right to use it";
+			: "run as root, or give this user the right to use it (chmod 666, on a container's host)";
 	return fail_set(why, -errno, "cannot open " FUSE_DEVICE ": %s (%s)", strerror(errno), hint);
+}
+
+/* Root of a container is not allowed to do all that root is. */
+static bool may_mount(void)
+{
+	struct identity self;
+	identity_self(&self);
+	return self.caps >> CAP_SYS_ADMIN & 1;
 }
 
 /* -EPERM without a sentence where this process has not the right to mount. */
@@ -111,6 +122,16 @@ static int mount_directly(const struct mount_options *options, int fd, struct fa
 			"all other files are read-only in any case");
 	if (mount("pegfs", options->mountpoint, OWNMOUNT_TYPE, options->mount_flags, data) == 0)
 		return 0;
+	if (errno == EPERM && geteuid() == 0 && !may_mount())
+		return fail_set(why, -EACCES,
+			"cannot mount at '%s': root may not mount here; start the container with "
+			"--cap-add SYS_ADMIN",
+			options->mountpoint);
+	if (errno == EACCES && may_mount())
+		return fail_set(why, -EACCES,
+			"cannot mount at '%s': a security module (AppArmor, SELinux) forbids it; start "
+			"a container of Docker's with --security-opt apparmor=unconfined",
+			options->mountpoint);
 	if (errno == EPERM)
 		return -EPERM;
 	return fail_errno(why, "cannot mount at '%s'", options->mountpoint);
@@ -137,7 +158,10 @@ static int receive_fd(int socket_fd)
 	return fd;
 }
 
-/* Runs fusermount3 with a socket in _FUSE_COMMFD; 0 where it ends well. */
+/*
+ * Runs fusermount3 with a socket in _FUSE_COMMFD; 0 where it ends well, -ENOENT where it is not
+ * installed, else -EPERM: it has printed why.
+ */
 static int run_fusermount(char *const argv[], int comm_fd)
 {
 	pid_t pid = fork();
@@ -151,11 +175,13 @@ static int run_fusermount(char *const argv[], int comm_fd)
 			setenv("_FUSE_COMMFD", number, 1);
 		}
 		execvp(argv[0], argv);
-		_exit(127);
+		_exit(EXEC_FAILED);
 	}
 	int status = 0;
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == EXEC_FAILED)
+		return -ENOENT;
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EPERM;
 }
 
@@ -173,15 +199,20 @@ static int mount_by_helper(const struct mount_options *options, struct fail *why
 	int result = run_fusermount(argv, theirs);
 	close(take_fd(&theirs));
 	int fd = result == 0 ? receive_fd(ours) : -1;
-	if (fd < 0)
+	if (fd >= 0)
+		return fd;
+	if (result == -ENOENT)
 		return fail_set(why, -EPERM,
-			"cannot mount at '%s': not permitted; run as root, install " FUSERMOUNT
-			" (package fuse3)%s",
-			options->mountpoint,
-			options->allow_other
-				? ", or allow it with user_allow_other in /etc/fuse.conf"
-				: "");
-	return fd;
+			"cannot mount at '%s': not permitted; run as root, or install " FUSERMOUNT
+			" (package fuse3)",
+			options->mountpoint);
+	return fail_set(why, -EPERM,
+		"cannot mount at '%s': " FUSERMOUNT
+		" refused it, and has said why above%s; where AppArmor "
+		"confines it (\"mount failed: Permission denied\"), mount below your home directory",
+		options->mountpoint,
+		options->allow_other ? "; allow_other needs user_allow_other in /etc/fuse.conf"
+				     : "");
 }
 
 int mount_attach(const struct mount_options *options, struct fail *why)

@@ -33,6 +33,15 @@ bool identity_equal(const struct identity *a, const struct identity *b)
 	       memcmp(a->groups, b->groups, a->group_count * sizeof(*a->groups)) == 0;
 }
 
+bool identity_is_self(const struct identity *who)
+{
+	struct identity self;
+	identity_self(&self);
+	return getuid() == self.uid && getgid() == self.gid && who->uid == self.uid &&
+	       who->gid == self.gid && who->group_count == self.group_count &&
+	       memcmp(who->groups, self.groups, self.group_count * sizeof(*self.groups)) == 0;
+}
+
 static int refuse_elsewhere(const struct identity *caller, struct fail *why)
 {
 	char parts[128];

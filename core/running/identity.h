@@ -34,6 +34,9 @@ void identity_self(struct identity *identity);
 
 bool identity_equal(const struct identity *a, const struct identity *b);
 
+/* Whether these are the user and the groups of this process; capabilities are not compared. */
+bool identity_is_self(const struct identity *who);
+
 /*
  * As whom a call is run. 0, or -EACCES and *why, which names the way out: a caller that lives
  * elsewhere (place.h) is confined to that place, but a tool that runs here is not. Where it is let in

@@ -393,7 +393,8 @@ static int start(const struct spawn_request *request, struct channels *channels,
 	struct spawn_child *child, struct fail *why)
 {
 	struct plan plan = { .request = request,
-		.switch_identity = geteuid() == 0,
+		/* Root of a user namespace, or with few capabilities, cannot always switch to what it is. */
+		.switch_identity = geteuid() == 0 && !identity_is_self(request->who),
 		.socket_fd = channels->far[0],
 		.control_fd = channels->far[1],
 		.output_fd = channels->far[2] };

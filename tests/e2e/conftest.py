@@ -133,12 +133,23 @@ def new_mount(work):
               for problem in mount.stop()])
 
 
-@pytest.fixture
-def machine(work):
-    """A host for real containers (lib/podman.py). Name it before new_mount: mounts have to end first."""
-    podman.need_podman(work)
-    with podman.Machine(work) as made:
+@pytest.fixture(scope="module")
+def module_machine():
+    directory = new_work_dir()
+    podman.need_podman(directory)
+    with podman.Machine(directory / "machine") as made:
         yield made
+    remove(directory)
+
+
+@pytest.fixture
+def machine(module_machine):
+    """
+    A host for real containers (lib/podman.py), shared by the tests of a file; each ends its own. What is
+    mounted below machine.work while a container runs is seen by it: new_mount(at=machine.work / "mnt").
+    """
+    yield module_machine
+    complain(module_machine.clear_away())
 
 
 def make_database(path):

@@ -1,22 +1,28 @@
 """pegfs in and around real containers, as mountscripts/ and docs/containers.md set it up."""
 
+import os
+import pathlib
+import shutil
 import signal
 import subprocess
 import sys
 
-from lib.mount import EXAMPLES, ROOT
-from lib.programs import check, is_alive, until
+import pytest
 
+from lib.mount import EXAMPLES, PEGFS, ROOT
+from lib.podman import STAY
+from lib.programs import Background, check, descendants_of, is_alive, need, run, until
+
+SCRIPTS = ROOT / "mountscripts"
 HELLO = 'echo \'{"name":"Ada"}\' > /officer/tools/hello/call && cat /officer/tools/hello/result.txt'
-INSIDE = ["--device", "/dev/fuse", "--cap-add", "SYS_ADMIN"]
-TOOLS = (EXAMPLES, "/tools", "ro")
+CAPS = "; grep CapPrm /proc/self/status"
+NO_CAPS, SYS_ADMIN = "CapPrm:\t0000000000000000", 1 << 21
 
 
 # ---------------------------------------------------------------- the containers of the tests
 
 def test_a_container_ends_with_its_test(machine, work):
     """Also where the test process is killed."""
-    (work / "other").mkdir()
     script = ("import os, sys; sys.path.insert(0, sys.argv[1]); from lib import mount, podman; "
               "mount.isolate(); m = podman.Machine(sys.argv[2]); m.__enter__(); m.start(); "
               "print(*m.processes(), m.holder.pid, flush=True); input()")
@@ -36,9 +42,171 @@ def test_podman_of_the_machine_knows_nothing_of_it(machine):
         assert container.name not in names.split()
 
 
+# ---------------------------------------------------------------- mounted in the container
+
+MAY_MOUNT = ["--device", "/dev/fuse", "--cap-add", "SYS_ADMIN"]
+ENTRYPOINT = "/opt/bin/entrypoint.sh"
+
+
+def given(entrypoint="container/entrypoint.sh", tools=EXAMPLES):
+    """The entry point, and tools where the platform puts them: the mount is to cover them."""
+    return [(SCRIPTS / entrypoint, ENTRYPOINT, "ro"), (tools, "/officer/tools", "ro")]
+
+
+def inside(machine, command, *args, volumes=(), **how):
+    argv = [ENTRYPOINT, "sh", "-c", command]
+    return machine.run(argv, volumes=[*given(), *volumes], args=[*MAY_MOUNT, *args], **how)
+
+
+def capabilities(text):
+    return int(text.split("CapPrm:\t")[1].split()[0], 16)
+
+
+@pytest.mark.parametrize("args", [[], ["--init"], ["--uidmap", "0:100000:65536"], ["--read-only"],
+                                  ["--cap-drop", "ALL", "--cap-add", "SYS_ADMIN,SETPCAP"]],
+                         ids=["plain", "init", "user namespace", "read-only", "few capabilities"])
+def test_the_entry_point_mounts_and_keeps_the_right_to_mount_from_the_command(machine, args):
+    done = inside(machine, HELLO + CAPS + "; exit 7", *args)
+    assert done.status == 7 and done.out.startswith("Hello, Ada!\n"), done
+    assert capabilities(done.out) & SYS_ADMIN == 0
+    assert done.err == ""
+
+
+def test_the_entry_point_runs_the_command_as_a_user(machine):
+    done = inside(machine, HELLO + "; id" + CAPS, "--env", "PEGFS_USER=1000:1000")
+    assert "Hello, Ada!\nuid=1000(ada) gid=1000(ada) groups=1000(ada)\n" in done.out, done
+    assert NO_CAPS in done.out
+
+
+def test_a_container_of_a_user_mounts_by_fusermount3(machine):
+    need("fusermount3")
+    argv = [ENTRYPOINT, "sh", "-c", HELLO + "; id -u" + CAPS]
+    done = machine.run(argv, volumes=given(), args=[*machine.fuse_device(), "--cap-add", "SYS_ADMIN",
+                                                    "--user", "1000:1000"])
+    assert done.out.startswith("Hello, Ada!\n1000\n") and NO_CAPS in done.out, done
+
+
+@pytest.mark.parametrize("args, words", [
+    ([], "--device /dev/fuse"), (["--device", "/dev/fuse"], "--cap-add SYS_ADMIN"),
+    ([*MAY_MOUNT, "--cap-drop", "SETPCAP"], "--cap-add SETPCAP"),
+    ([*MAY_MOUNT, "--user", "1000"], "chmod 666"),
+    ([*MAY_MOUNT, "--env", "PEGFS_OPTIONS=--run-in moon"], "--run-in 'moon'")])
+def test_a_container_that_cannot_mount_says_what_to_add(machine, args, words):
+    done = machine.run([ENTRYPOINT, "echo", "not run"], volumes=given(), args=args)
+    assert done.status == 1 and words in done.err, done
+    assert done.out == ""
+
+
+def test_the_layout_of_the_platform(machine, work):
+    """R80 to R83: tools and the user's tools read-only, the user's data and the database not."""
+    for name in ("user/tools", "data"):
+        (work / "ada" / name).mkdir(parents=True)
+    shutil.copytree(EXAMPLES / "hello", work / "ada/user/tools/hello")
+    manifest = work / "ada/user/tools/hello/TOOL.md"
+    manifest.write_text(manifest.read_text().replace("version: 1", "version: 42"))
+    volumes = [(work / "ada/user", "/officer/user"), (work / "ada/user/tools", "/officer/user/tools", "ro"),
+               (work / "ada/data", "/officer/data")]
+    script = """
+        cat /officer/tools/.pegfs/tools
+        echo 1 >/officer/user/note && echo 2 >/officer/data/emails.db && echo written
+        for file in /officer/user/tools/hello/TOOL.md /officer/user/tools/new /officer/tools/hello/TOOL.md \
+                /officer/tools/new; do
+            (echo 3 >"$file") 2>/dev/null && echo "wrote $file"
+        done
+        echo '{"name":"Ada"}' >/officer/tools/hello/call && cat /officer/tools/hello/result.txt
+    """
+    done = inside(machine, script, volumes=volumes)
+    assert done.out.endswith("written\nHello, Ada!\n"), done
+    assert "/officer/user/tools/hello" in done.out and "42" in done.out
+    assert (work / "ada/user/note").read_text() == "1\n"
+
+
+def test_a_container_that_is_restarted_mounts_anew(machine):
+    with machine.start([ENTRYPOINT, "sh", "-c", STAY], volumes=given(), args=MAY_MOUNT) as container:
+        for _ in range(2):
+            assert container.exec(HELLO).out == "Hello, Ada!\n"
+            container.restart()
+        assert container.exec(HELLO).out == "Hello, Ada!\n", container.logs()
+        assert container.exec("grep -c fuse.pegfs /proc/mounts").out == "1\n"
+        assert container.exec("ls /run/pegfs").out.count("\n") == 1, "what the mounts of before left"
+        assert container.stop() == 0
+        until(lambda: machine.processes() == {}, what="the end of all that was in it")
+
+
+def test_tools_that_come_later_are_shown(machine, work):
+    """The container starts before its data directory has anything in it."""
+    (work / "data").mkdir()
+    volumes = [*given()[:1], (work / "data", "/data", "ro")]
+    args = [*MAY_MOUNT, "--env", "PI_TOOLS_DIRS=/data/tools:/data/ada@example.org/tools"]
+    with machine.start([ENTRYPOINT, "sh", "-c", STAY], volumes=volumes, args=args) as container:
+        assert container.exec("ls /officer/tools").out == "README.md\nprompt.md\ntools.json\n"
+        shutil.copytree(EXAMPLES, work / "data/tools")
+        until(lambda: "hello" in container.exec("ls /officer/tools").out, what="the tool")
+        assert container.exec(HELLO).out == "Hello, Ada!\n"
+
+
+def test_the_server_of_a_container_may_die(machine):
+    with machine.start([ENTRYPOINT, "sh", "-c", STAY], volumes=given(), args=MAY_MOUNT) as container:
+        server = 'sed -n "s/^pegfs_server_pid //p" /officer/tools/.pegfs/stats'
+        before = container.exec(server).out
+        assert container.exec(f"kill -9 $({server}); " + HELLO).out == "Hello, Ada!\n"
+        assert container.exec(server).out != before
+
+
+# ---------------------------------------------------------------- rootless
+
+@pytest.fixture
+def rootless(machine, work):
+    """in-userns.sh, for a user of this machine: what runs it, and its environment."""
+    (work / "mnt").mkdir()
+    script = 'mount --bind "$1" /dev/fuse && shift && exec setpriv --reuid=1000 --regid=1000 --clear-groups -- "$@"'
+    argv = ["unshare", "-m", "sh", "-c", script, "sh", machine.fuse_device()[1].split(":")[0],
+            SCRIPTS / "rootless/in-userns.sh"]
+    env = {"PEGFS_MOUNT": work / "mnt", "PI_TOOLS_DIRS": EXAMPLES, "HOME": work, "XDG_RUNTIME_DIR": work,
+           "PATH": f"{pathlib.Path(PEGFS).parent}:{os.environ['PATH']}"}
+    if run(["unshare", "-U", "true"], uid=1000).status != 0:
+        pytest.skip("user namespaces are closed to users")
+    return argv, env
+
+
+def test_a_user_mounts_in_a_user_namespace(rootless, work):
+    argv, env = rootless
+    hello = HELLO.replace("/officer/tools", "$PEGFS_MOUNT")
+    done = run([*argv, "sh", "-c", hello + "; id -u" + CAPS + "; sleep 100 & exit 7"], env=env)
+    assert done.status == 7 and done.out.startswith("Hello, Ada!\n1000\n") and NO_CAPS in done.out, done
+    assert list((work / "mnt").iterdir()) == [], "nobody else sees it"
+    assert list((work / "pegfs").iterdir()) == [], "its state is cleared away"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
+def test_a_user_namespace_ends_with_its_script(rootless, work, number):
+    argv, env = rootless
+    with Background([*argv, "sh", "-c", "touch $PEGFS_MOUNT/../up; sleep 100"], env=env) as script:
+        until((work / "up").exists, what="the command")
+        below = descendants_of(script.pid)
+        assert len(below) > 3
+        script.signal(number)
+        until(lambda: not any(is_alive(pid) for pid in below), what="the end of all")
+
+
+def test_root_of_a_users_namespace_mounts(rootless, work):
+    """As `unshare -r` makes it: it may not set groups, also not those that it has."""
+    _, env = rootless
+    script = 'pegfs mount "$PEGFS_MOUNT" && cd "$PEGFS_MOUNT" && echo \'{"name":"Ada"}\' > hello/call && ' \
+             'cat hello/result.txt; pegfs umount --lazy "$PEGFS_MOUNT"'
+    done = run([*rootless[0][:-1], "unshare", "-Urm", "sh", "-c", script], env=env)
+    assert done.out == "Hello, Ada!\n", done
+
+
+def test_a_user_namespace_without_a_mount_point_says_so(rootless, work):
+    argv, env = rootless
+    done = run([*argv, "true"], env={**env, "PEGFS_MOUNT": work / "none"})
+    assert done.status == 1 and "PEGFS_MOUNT" in done.err
+
+
 # ---------------------------------------------------------------- mounted on the host, bound into a container
 
 def test_a_mount_of_the_host_is_seen_in_a_container(machine, new_mount):
-    mount = new_mount(args=["--call-uid", 1000])
+    mount = new_mount(at=machine.work / "mnt", args=["--call-uid", 1000])
     done = machine.run(HELLO, volumes=[(mount.path, "/officer/tools", "rslave")])
     assert done.out == "Hello, Ada!\n", done

@@ -11,12 +11,14 @@ The work directory is a shared mount, as everything is on a machine that systemd
 mounted below it, by whomever, appears in containers that have it as `:rslave`.
 """
 
+import contextlib
 import ctypes
 import json
 import os
 import pathlib
 import shutil
 import signal
+import stat
 import subprocess
 
 import pytest
@@ -85,7 +87,6 @@ def need_podman(work):
         pytest.skip("needs root for containers")
     programs.need("podman", "crun", "nsenter", "unshare", "setpriv")
     if usable is None:
-        (work / "podman-trial").mkdir(parents=True)
         with Machine(work / "podman-trial") as machine:
             done = machine.run("true")
             usable = "" if done.status == 0 else (done.err.strip() or "no reason told").splitlines()[-1]
@@ -103,6 +104,8 @@ class Machine:
         self.count = 0
 
     def __enter__(self):
+        self.work.mkdir(parents=True, exist_ok=True)
+        self.work.chmod(0o777)
         make_root(self.root)
         share(self.work)
         # What listens to no signal and reaps is what a pid namespace wants as its first process.
@@ -127,6 +130,15 @@ class Machine:
         until(lambda: not any(programs.is_alive(pid) for pid in with_children), what="the containers' end")
         unshare_mount(self.work)
 
+    def clear_away(self):
+        """Ends the containers that a test has left; what is wrong, as sentences."""
+        with contextlib.suppress(AssertionError):  # those that are about to end
+            until(lambda: not self.processes(), timeout=5)
+        left = self.processes()
+        if left:
+            programs.run(self.podman("rm", "-f", "-a", "-t", "0"), timeout=TIME_LIMIT_S)
+        return [f"containers were left: {left}"] if left else []
+
     # ------------------------------------------------------------------ on the machine
 
     def inside(self, *argv):
@@ -142,18 +154,37 @@ class Machine:
     def processes(self):
         """Of this machine and its containers, without its first one: names by pid."""
         found = {}
-        for pid in programs.descendants_of(self.init):
+        for pid in filter(programs.is_alive, programs.descendants_of(self.init)):
             try:
                 found[pid] = pathlib.Path(f"/proc/{pid}/comm").read_text(encoding="ascii").strip()
             except OSError:
                 continue
         return found
 
+    def fuse_device(self):
+        """Options of podman for a /dev/fuse that users may open, as it is on most machines."""
+        node = self.work / "fuse"
+        if not node.exists():
+            os.mknod(node, stat.S_IFCHR | 0o666, os.makedev(10, 229))
+            node.chmod(0o666)
+        return ["--device", f"{node}:/dev/fuse"]
+
     # ------------------------------------------------------------------ containers
+
+    @staticmethod
+    def make_mount_point(here, there):
+        """Root of a user namespace may not make it in a root file system that is not its own."""
+        if here.is_dir():
+            there.mkdir(parents=True, exist_ok=True)
+        else:
+            there.parent.mkdir(parents=True, exist_ok=True)
+            there.touch()
 
     def words(self, command, volumes=(), args=(), shell="sh"):
         """What follows `podman run`. volumes: (here, there) or (here, there, options)."""
-        mounts = [("/usr", "/usr", "ro"), (BUILD, BUILD_THERE, "ro"), *volumes]
+        mounts = [("/usr", "/usr", "ro,suid"), (BUILD, BUILD_THERE, "ro"), *volumes]
+        for here, there, *_ in mounts:
+            self.make_mount_point(pathlib.Path(here), self.root / str(there).lstrip("/"))
         options = [word for mount in mounts for word in ("-v", ":".join(str(part) for part in mount))]
         argv = [shell, "-c", command] if isinstance(command, str) else [str(word) for word in command]
         return [*RUN, "--env", f"PATH={PATH_THERE}", *options, *(str(word) for word in args),
