@@ -48,6 +48,7 @@ LINK = $(CC) $(HARDENING) $(HARDENING_LINK) $(CFLAGS) $(VARIANT_FLAGS) $(LDFLAGS
 FUSE_FLAGS := -I/usr/include/fuse3 -DFUSE_USE_VERSION=314
 CORE_LIBS := -ljansson -lyaml -lcmark
 FUSE_LIBS := -lfuse3
+PASSTHROUGH_SRC := /usr/share/doc/libfuse3-dev/examples/passthrough_ll.c
 
 # --------------------------------------------------------------------------- sources, products
 
@@ -57,7 +58,7 @@ UNIT_SRC := $(wildcard tests/unit/test_*.c)
 UNIT_FS_SRC := $(wildcard tests/unit/fs/test_*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 ALL_SRC := $(wildcard core/*/*.c fs/*.c tests/unit/*.c tests/unit/fs/*.c tests/fuzz/*.c \
-	tests/oracle/*.c)
+	tests/oracle/*.c tests/bench/*.c)
 ALL_HEADERS := $(wildcard core/*/*.h fs/*.h tests/*/*.h)
 SHELL_SCRIPTS := $(wildcard .ci/run .ci/deps tests/demo tests/e2e/*.sh core/host/sh/*.sh \
 	mountscripts/*.sh mountscripts/*/*.sh tests/run-fuzz)
@@ -81,7 +82,7 @@ all: $(PROGRAMS) $(CORE_LIB) lib-dir
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
 # What `make demo`, `make check` and their parts need first; `make` alone installs nothing.
-DEPS_FIRST := $(if $(filter demo,$(MAKECMDGOALS)),deps-demo) \
+DEPS_FIRST := $(if $(filter demo,$(MAKECMDGOALS)),deps-demo) $(if $(filter bench,$(MAKECMDGOALS)),deps-bench) \
 	$(if $(filter check check-%,$(MAKECMDGOALS)),deps-check)
 
 NEEDED := /usr/include/jansson.h /usr/include/yaml.h /usr/include/cmark.h
@@ -252,7 +253,7 @@ $(BUILD)/completion/%: $(BUILD)/pegfs
 # -------------------------------------------------------------------------------------- check
 
 .PHONY: check check-unit check-e2e check-oracle check-seed check-pi check-asan sanitize check-tiny rules
-check: check-unit check-oracle check-seed check-pi check-e2e rules
+check: check-unit check-oracle check-seed check-pi check-e2e check-bench rules
 
 check-unit: $(UNIT_TESTS) lib-dir
 	$(Q)$(TEST_ENV) $(PYTHON) tests/run-unit '$(BUILD)/tests/unit' '$(T)'
@@ -306,7 +307,7 @@ rules:
 
 # --------------------------------------------------------------------------------- fuzz, cover
 
-.PHONY: fuzz fuzz-replay run-fuzzers cover run-cover bench
+.PHONY: fuzz fuzz-replay run-fuzzers cover run-cover
 fuzz:
 	$(Q)+$(MAKE) VARIANT=fuzz CC=clang run-fuzzers FUZZ_MODE=search
 fuzz-replay:
@@ -322,8 +323,41 @@ run-cover:
 	$(Q)llvm-cov report $(BUILD)/pegfs -instr-profile=$(BUILD)/profile.data \
 		$(addprefix -object ,$(UNIT_TESTS)) core fs
 
-bench: all
+# -------------------------------------------------------------------------------------- bench
+
+# What pegfs is measured with, and what it is compared with (tests/bench).
+BENCH := $(BUILD)/bench
+BENCH_PARTS := $(BENCH)/probe $(BENCH)/node/node_modules.stamp \
+	$(if $(wildcard $(PASSTHROUGH_SRC)),$(BENCH)/passthrough_ll)
+
+$(BENCH)/probe: $(call obj,$(wildcard tests/bench/*.c))
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(LINK) -pthread -o $@ $^
+
+# libfuse's own example, where its documentation is installed.
+$(BENCH)/passthrough_ll: $(PASSTHROUGH_SRC)
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -O2 -D_FILE_OFFSET_BITS=64 -DHAVE_UTIMENSAT -I/usr/include/fuse3 -o $@ $< $(FUSE_LIBS) -pthread
+
+$(BENCH)/node/node_modules.stamp: $(wildcard tests/bench/node/*) | $(DEPS_FIRST)
+	$(call say,NPM,$(BENCH)/node)
+	@mkdir -p $(@D)
+	$(Q)cp $^ $(@D) && cd $(@D) && $(NPM_CI)
+	@touch $@
+
+.PHONY: bench check-bench bench-page
+bench: all $(BENCH_PARTS)
 	$(Q)$(TEST_ENV) $(PYTHON) tests/bench/run '$(T)'
+
+# Each figure once or twice, to see that all of it still works; it says nothing of time.
+check-bench: all $(BENCH_PARTS)
+	$(Q)$(TEST_ENV) $(PYTHON) tests/bench/run --smoke '$(T)'
+
+# Puts the figures of the last `make bench` into the page.
+bench-page:
+	$(Q)$(PYTHON) tests/bench/page $(BENCH) docs
 
 # ------------------------------------------------------------------------------- lint, format
 
@@ -421,13 +455,15 @@ deb: all man
 
 # ----------------------------------------------------------------------------- deps, install
 
-.PHONY: deps deps-demo deps-check demo install uninstall clean help
+.PHONY: deps deps-demo deps-check deps-bench demo install uninstall clean help
 deps:
-	$(Q).ci/deps build demo check seed lint
+	$(Q).ci/deps build demo check seed bench lint
 deps-demo:
 	$(Q).ci/deps build demo
 deps-check:
-	$(Q).ci/deps build check seed
+	$(Q).ci/deps build check seed bench
+deps-bench:
+	$(Q).ci/deps build bench
 
 demo: all
 	$(Q)tests/demo '$(BUILD)/pegfs'
@@ -471,6 +507,7 @@ help:
 	@echo '  check-unit       core without a mount      check-e2e    real mounts, real programs'
 	@echo '  check-oracle     TypeBox and Ajv agree     check-seed   the tools that ship'
 	@echo '  check-pi         the pi agent; what the model APIs take'
+	@echo '  check-bench      that make bench still works'
 	@echo '  rules            each rule has its test; writes docs/rules.md'
 	@echo 'make chaos         kill -9 of the server without rest, CHAOS_SECONDS=600'
 	@echo 'make check-asan    the whole suite under ASan and UBSan (also: make sanitize)'
@@ -482,5 +519,6 @@ help:
 	@echo 'make lint          layers, headers, gcc -fanalyzer, clang-tidy, cppcheck, shellcheck, mandoc'
 	@echo 'make format        clang-format in place; make format-check'
 	@echo 'make fuzz          search with libFuzzer for FUZZ_SECONDS each; make fuzz-replay'
-	@echo 'make cover         coverage of core and fs; make bench'
+	@echo 'make cover         coverage of core and fs'
+	@echo 'make bench         figures beside those of others, ten minutes; make bench-page: docs/performance.md'
 	@echo 'make clean         remove build/'

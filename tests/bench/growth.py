@@ -1,0 +1,78 @@
+"""How figures grow: with tools, callers, users, and the size of a result; numbers for plots."""
+
+import statistics
+import subprocess
+
+from lib.mount import PEGFS
+from measure import drivers, interleave, node, p50, p99, probe, program, interleave_acts
+from rows_calls import BUSY_ARGS, REQUEST, line_server
+from rows_start import save_of, start_of
+from table import Row
+from trees import tool_name
+
+
+def exponent(xs, ys):
+    """The slope between the last two points in logarithms: 1 is linear."""
+    import math
+    return math.log(ys[-1] / ys[-2]) / math.log(xs[-1] / xs[-2])
+
+
+def linear(figure, xs, ys, unit):
+    """Linear or better: the last step may not grow by more than it would, give or take noise."""
+    return Row(f"{figure}, growth from {xs[-2]:,} to {xs[-1]:,}", "1 is linear", exponent(xs, ys), None, "", None,
+               ("value", "<=", 1.15), note=f"{ys[-2]:.4g} to {ys[-1]:.4g} {unit}")
+
+
+def tools(place, scale):
+    columns = {"tools": [], "start ms": [], "C walk ms": [], "memory MiB": [], "ls -l ms": [], "save ms": []}
+    for count in scale.tools:
+        ours, walk, mib = start_of(place, count, scale.cold_rounds)
+        with place.mounted(place.tools(count)) as mount:
+            ls = interleave_acts({"ls": program(["ls", "-l"], cwd=mount.path)}, scale.rounds)["ls"]
+        saved = save_of(place, count, max(2, scale.saves // 3))
+        for name, value in zip(columns, (count, p50(ours) / 1e6, p50(walk) / 1e6, mib, p50(ls) / 1e6,
+                                         statistics.median(saved) / 1e6)):
+            columns[name].append(value)
+    rows = [linear("start", columns["tools"], columns["start ms"], "ms"),
+            linear("memory", columns["tools"], columns["memory MiB"], "MiB"),
+            linear("ls -l", columns["tools"], columns["ls -l ms"], "ms")]
+    return rows, columns
+
+
+def callers(place, scale):
+    columns = {"callers": [], "calls a second": [], "p50 ms": [], "p99 ms": []}
+    with place.mounted(place.tools(10), args=BUSY_ARGS) as mount:
+        for count in scale.callers:
+            with drivers(ours=probe("many", count, mount / tool_name(0) / "call", REQUEST)) as sides:
+                sides["ours"].ask(scale.calls)
+                whole, *each = sides["ours"].ask(max(scale.calls * 2, count * 4))
+            rate = len(each) / (whole / 1e9)
+            for name, value in zip(columns, (count, rate, p50([each]) / 1e6, p99([each]) / 1e6)):
+                columns[name].append(value)
+    return [linear("time a call with callers", columns["callers"], columns["p50 ms"], "ms")], columns
+
+
+def sizes(place, scale):
+    columns = {"bytes": [], "pegfs ms": [], "SDK ms": [], "line to a warm Node ms": []}
+    with place.mounted(place.tools(10)) as mount:
+        for size in scale.sizes:
+            request = f'{{"size":{size}}}'
+            with drivers(ours=probe("call", mount / tool_name(0) / "call", request), sdk=node("sdk-client.mjs", request),
+                         pipe=line_server(request)) as sides:
+                taken = interleave(sides, 3, max(3, min(scale.calls, (8 << 20) // size // 4)))
+            for name, value in zip(columns, (size, *(p50(taken[side]) / 1e6 for side in ("ours", "sdk", "pipe")))):
+                columns[name].append(value)
+    last = columns["pegfs ms"][-1], columns["SDK ms"][-1]
+    return [linear("time a call with the size of its result", columns["bytes"], columns["pegfs ms"], "ms"),
+            Row(f"a result of {columns['bytes'][-1] >> 20} MiB", "SDK client and server", *last, "ms", last[0] / last[1])], \
+        columns
+
+
+def users(place, scale):
+    shown = subprocess.run([PEGFS, "mount", "--help"], capture_output=True, text=True, check=True).stdout
+    if "--data " not in shown:
+        return [Row("growth with users", skipped="pegfs mount has no --data")], {}
+    raise NotImplementedError
+
+
+GROWTHS = {"tools": tools, "callers": callers, "users": users, "result size": sizes}
