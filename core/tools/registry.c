@@ -121,6 +121,12 @@ struct root *registry_root(const struct registry *registry, size_t index)
 	return registry->scans[index].root;
 }
 
+const char *registry_dir_in(const struct registry *registry, size_t index, size_t at)
+{
+	const struct source_scan *scan = &registry->scans[index];
+	return at < scan->count ? scan->candidates[at]->dir_name : NULL;
+}
+
 struct tool *registry_tool_in(const struct registry *registry, size_t index, const char *dir_name)
 {
 	return source_tool_in(&registry->scans[index], dir_name);

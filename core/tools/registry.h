@@ -68,6 +68,9 @@ struct snapshot *registry_current(const struct registry *registry);
 /* The sources as absolute paths, NULL-terminated; borrowed from the registry. */
 const char *const *registry_sources(const struct registry *registry);
 
+/* The name of the at-th directory that was found in the source, borrowed until the next scan; or NULL. */
+const char *registry_dir_in(const struct registry *registry, size_t index, size_t at);
+
 /* The tool found in that directory of the source, hidden or not, borrowed until the next scan; or NULL. */
 struct tool *registry_tool_in(const struct registry *registry, size_t index, const char *dir_name);
 

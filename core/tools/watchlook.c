@@ -121,6 +121,10 @@ void watch_queue_all(struct watch *watch, struct watch_source *source, bool is_p
 			watchdir_note(dir, NULL, "");
 		watch_mark_dir(watch, dir, 0);
 	}
+	/* What was scanned before it was watched, and has gone since, nothing else would tell of. */
+	const char *known;
+	for (size_t i = 0; (known = registry_dir_in(watch->registry, source->index, i)); i++)
+		watch_source_get(source, known);
 	size_t at = 0;
 	struct watchdir *dir = NULL;
 	while ((dir = watch_source_next(source, &at, dir)))

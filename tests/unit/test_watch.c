@@ -711,6 +711,23 @@ static void it_can_be_ended_at_any_time(void **state)
 	watch_free(NULL);
 }
 
+/* The scan is made before the loop runs: what happens in between is missed by no watch. */
+static void r13_what_changes_between_the_scan_and_the_watch_is_seen(void **state)
+{
+	struct world *world = *state;
+	const struct watch_config config = { .poll_ms = NO_POLL_MS };
+	write_tool(world, "s/a", "a", "one");
+	write_tool(world, "s/b", "b", "one");
+	write_tool(world, "s/d", "d", "one");
+	start_with(world, "s", &config);
+	assert_int_equal(io_remove_tree(world->scratch->fd, "s/a"), 0);
+	write_manifest(world, "s/b", "b", "two");
+	write_tool(world, "s/c", "c", "new");
+	rename_in(world, "s/d", "s/e");
+	wait_for(world, "b=two c=new d=one|");
+	assert_non_null(strstr(registry_current(world->registry)->tools[2]->dir, "s/e"));
+}
+
 static void without_sources_there_is_nothing_to_do(void **state)
 {
 	struct world *world = *state;
@@ -746,6 +763,7 @@ int main(void)
 		world_test(a_storm_costs_a_bounded_number_of_snapshots),
 		world_test(what_the_kernel_lost_is_looked_for),
 		world_test(it_can_be_ended_at_any_time),
+		world_test(r13_what_changes_between_the_scan_and_the_watch_is_seen),
 		world_test(without_sources_there_is_nothing_to_do),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
