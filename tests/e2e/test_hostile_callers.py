@@ -125,7 +125,7 @@ def test_a_caller_that_stops_in_its_call(new_mount, work):
 def test_callers_that_stop_while_they_read(new_mount):
     """They have asked for a result that comes when they cannot take it."""
     mount = new_mount(args=["--hosts", 2])
-    script = 'exec 3<>call; printf %s \'{"ms":1000}\' >&3; exec cat <&3'
+    script = 'exec 3<>call; printf %s \'{"ms":400}\' >&3; exec cat <&3'
     with contextlib.ExitStack() as stack, Unharmed(mount):
         readers = [stack.enter_context(Background(script, cwd=mount / "slow")) for _ in range(6)]
         until(lambda: stat_of(mount, "calls_running") + stat_of(mount, "calls_waiting") == 6, what="their calls")
