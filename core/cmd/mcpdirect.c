@@ -1,0 +1,177 @@
+/* Tool directories, watched, with hosts of our own that stay warm as long as the client is there. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "core/base/auto.h"
+#include "core/base/io.h"
+#include "core/base/xalloc.h"
+#include "core/cmd/mcprunner.h"
+#include "core/running/environment.h"
+#include "core/running/executor.h"
+#include "core/running/libdir.h"
+#include "core/tools/params.h"
+#include "core/tools/watch.h"
+
+struct mcprunner {
+	struct tree *tree; /* borrowed */
+	void (*on_change)(void *arg);
+	void *arg;
+	struct executor *executor; /* owned */
+	struct watch *watch;       /* owned */
+	char *lib_dir, *state_dir; /* owned */
+	uint64_t last_id;
+};
+
+struct mcprun {
+	const struct mcprun_events *events;
+	void *arg;
+	struct job *job; /* borrowed from the executor */
+};
+
+static void on_start(void *arg, pid_t host_pid)
+{
+	(void)arg, (void)host_pid;
+}
+
+static void on_progress(void *arg, const char *json, size_t len)
+{
+	struct mcprun *run = arg;
+	run->events->on_progress(run->arg, json, len);
+}
+
+static void on_output(void *arg, const char *bytes, size_t len)
+{
+	struct mcprun *run = arg;
+	run->events->on_output(run->arg, bytes, len);
+}
+
+static void on_end(void *arg, enum job_end end, struct result *result)
+{
+	struct mcprun *run = arg;
+	(void)end; /* the result says it */
+	run->events->on_end(run->arg, result);
+	free(run);
+}
+
+static const struct job_events job_events = {
+	.on_start = on_start, .on_progress = on_progress, .on_output = on_output, .on_end = on_end
+};
+
+static void on_snapshot(void *arg)
+{
+	const struct mcprunner *runner = arg;
+	runner->on_change(runner->arg);
+}
+
+static const struct watch_events watch_events = { .on_snapshot = on_snapshot };
+
+static int make_state_dir(struct mcprunner *runner, struct fail *why)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR"), *temporary = getenv("TMPDIR");
+	const char *parent = runtime && *runtime       ? runtime
+			     : temporary && *temporary ? temporary
+						       : "/tmp";
+	auto_free char *path = xasprintf("%s/pegfs-mcp-XXXXXX", parent);
+	if (!mkdtemp(path))
+		return fail_errno(why, "cannot make a directory in '%s'", parent);
+	runner->state_dir = take_ptr(&path);
+	return 0;
+}
+
+static int make_executor(struct mcprunner *runner, struct loop *loop, struct fail *why)
+{
+	auto_environment struct environment environment = ENVIRONMENT_INIT;
+	environment_load(&environment, runner->tree->tools);
+	runner->lib_dir = libdir_find(why);
+	if (!runner->lib_dir || make_state_dir(runner, why) < 0)
+		return why->code;
+	struct executor_config config;
+	executor_config_defaults(&config);
+	config.lib_dir = runner->lib_dir;
+	config.state_dir = runner->state_dir;
+	config.env = (const char *const *)environment.items;
+	runner->executor = executor_new(loop, &config, why);
+	return why->code;
+}
+
+static void release(struct mcprunner *runner)
+{
+	if (!runner)
+		return;
+	executor_free(runner->executor);
+	watch_free(runner->watch);
+	if (runner->state_dir)
+		io_remove_tree(AT_FDCWD, runner->state_dir);
+	free(runner->state_dir);
+	free(runner->lib_dir);
+	free(runner);
+}
+
+static struct mcprunner *make(struct loop *loop, struct tree *tree, void (*on_change)(void *arg),
+	void *arg, struct fail *why)
+{
+	struct mcprunner *runner = xcalloc(1, sizeof(*runner));
+	*runner = (struct mcprunner){ .tree = tree, .on_change = on_change, .arg = arg };
+	if (make_executor(runner, loop, why) < 0) {
+		release(runner);
+		return NULL;
+	}
+	runner->watch = watch_new(loop, tree->registry, NULL, &watch_events, runner);
+	return runner;
+}
+
+static json_t *list(struct mcprunner *runner, struct fail *why)
+{
+	auto_buf struct buf text = BUF_INIT(TREE_TEXT_MAX);
+	if (tree_read(runner->tree, TREE_TOOLS_JSON, NULL, &text, why) < 0)
+		return NULL;
+	return json_loadb(buf_str(&text), text.len, 0, NULL);
+}
+
+static json_t *read_params(const struct tool *tool, const struct buf *request,
+	const struct mcprun_events *events, void *arg, struct fail *why)
+{
+	auto_buf struct buf notes = BUF_INIT(PARAMS_TEXT_MAX);
+	auto_json json_t *given = params_parse(buf_str(request), request->len, why);
+	json_t *params = given ? params_check(tool, given, &notes, why) : NULL;
+	if (params && notes.len > 0)
+		events->on_output(arg, notes.data, notes.len);
+	return params;
+}
+
+static struct mcprun *start(struct mcprunner *runner, const char *name, const struct buf *request,
+	const struct mcprun_events *events, void *arg, struct fail *why)
+{
+	struct tool *tool = snapshot_find(registry_current(runner->tree->registry), name);
+	if (!tool) {
+		tree_no_tool(runner->tree, name, why);
+		return NULL;
+	}
+	auto_json json_t *params = read_params(tool, request, events, arg, why);
+	if (!params)
+		return NULL;
+	struct identity self;
+	identity_self(&self);
+	auto_free char *id = xasprintf("mcp-%ju", (uintmax_t)++runner->last_id);
+	const struct job_request order = {
+		.call_id = id, .tool = tool, .params = params, .who = &self
+	};
+	struct mcprun *run = xcalloc(1, sizeof(*run));
+	*run = (struct mcprun){ .events = events, .arg = arg };
+	run->job = executor_submit(runner->executor, &order, &job_events, run, why);
+	if (run->job)
+		return run;
+	free(run);
+	return NULL;
+}
+
+static void cancel(struct mcprun *run)
+{
+	executor_cancel(run->job);
+}
+
+const struct mcprunner_kind mcpdirect = {
+	.make = make, .release = release, .list = list, .start = start, .cancel = cancel
+};
