@@ -1,31 +1,22 @@
 /*
  * A call without a mount: an executor of our own, for one job, with the limits that a mount has
- * unless it is told others. Its caches lie in a private directory that goes with the call.
+ * unless it is told others.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "core/base/auto.h"
-#include "core/base/io.h"
-#include "core/base/xalloc.h"
 #include "core/cmd/callorder.h"
-#include "core/running/environment.h"
-#include "core/running/executor.h"
-#include "core/running/libdir.h"
+#include "core/cmd/ownhosts.h"
 #include "core/tools/params.h"
 
 struct directcall {
 	const struct callorder *order;   /* borrowed */
 	struct callorder_answer *answer; /* borrowed */
 	struct loop *loop;               /* owned */
-	struct executor *executor;       /* owned */
-	struct job *job;           /* borrowed from the executor; NULL: none, or it has ended */
-	char *lib_dir, *state_dir; /* owned */
+	struct ownhosts hosts;           /* owned */
+	struct job *job; /* borrowed from the executor; NULL: none, or it has ended */
 	int signal;
 };
 
@@ -76,36 +67,6 @@ static void on_signal(void *arg, int signal)
 
 /* ---- making it */
 
-static int make_state_dir(struct directcall *call, struct fail *why)
-{
-	const char *runtime = getenv("XDG_RUNTIME_DIR"), *temporary = getenv("TMPDIR");
-	const char *parent = runtime && *runtime       ? runtime
-			     : temporary && *temporary ? temporary
-						       : "/tmp";
-	auto_free char *path = xasprintf("%s/pegfs-call-XXXXXX", parent);
-	if (!mkdtemp(path))
-		return fail_errno(why, "cannot make a directory in '%s'", parent);
-	call->state_dir = take_ptr(&path);
-	return 0;
-}
-
-static int make_executor(struct directcall *call, struct fail *why)
-{
-	auto_environment struct environment environment = ENVIRONMENT_INIT;
-	environment_load(&environment, call->order->tree->tools);
-	call->lib_dir = libdir_find(why);
-	call->loop = call->lib_dir ? loop_new(why) : NULL;
-	if (!call->loop || make_state_dir(call, why) < 0)
-		return why->code;
-	struct executor_config config;
-	executor_config_defaults(&config);
-	config.lib_dir = call->lib_dir;
-	config.state_dir = call->state_dir;
-	config.env = (const char *const *)environment.items;
-	call->executor = executor_new(call->loop, &config, why);
-	return why->code;
-}
-
 static void refuse(struct directcall *call, const struct fail *refused)
 {
 	result_from_error(&call->answer->result, "%s", refused->text);
@@ -135,10 +96,13 @@ static int run_job(
 	const struct job_request request = {
 		.call_id = "call", .tool = tool, .params = params, .who = &self
 	};
-	if (make_executor(call, why) < 0 ||
+	call->loop = loop_new(why);
+	if (!call->loop ||
+		ownhosts_start(&call->hosts, call->loop, "call", call->order->tree->tools, why) <
+			0 ||
 		callorder_watch_signals(call->loop, on_signal, call, why) < 0)
 		return why->code;
-	call->job = executor_submit(call->executor, &request, &job_events, call, why);
+	call->job = executor_submit(call->hosts.executor, &request, &job_events, call, why);
 	if (!call->job)
 		return why->code;
 	int result = loop_run(call->loop);
@@ -150,12 +114,8 @@ static int run_job(
 
 static void release(struct directcall *call)
 {
-	executor_free(call->executor);
+	ownhosts_release(&call->hosts);
 	loop_free(call->loop);
-	if (call->state_dir)
-		io_remove_tree(AT_FDCWD, call->state_dir);
-	free(call->state_dir);
-	free(call->lib_dir);
 }
 
 int calldirect_run(const struct callorder *order, struct callorder_answer *answer, struct fail *why)

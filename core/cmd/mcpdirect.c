@@ -1,16 +1,10 @@
 /* Tool directories, watched, with hosts of our own that stay warm as long as the client is there. */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include "core/base/auto.h"
-#include "core/base/io.h"
 #include "core/base/xalloc.h"
 #include "core/cmd/mcprunner.h"
-#include "core/running/environment.h"
-#include "core/running/executor.h"
-#include "core/running/libdir.h"
+#include "core/cmd/ownhosts.h"
 #include "core/tools/params.h"
 #include "core/tools/watch.h"
 
@@ -18,17 +12,26 @@ struct mcprunner {
 	struct tree *tree; /* borrowed */
 	void (*on_change)(void *arg);
 	void *arg;
-	struct executor *executor; /* owned */
-	struct watch *watch;       /* owned */
-	char *lib_dir, *state_dir; /* owned */
+	struct ownhosts hosts; /* owned */
+	struct watch *watch;   /* owned */
+	struct mcprun *runs;   /* owned */
 	uint64_t last_id;
 };
 
 struct mcprun {
+	struct mcprun *next, **link; /* of runner->runs */
 	const struct mcprun_events *events;
 	void *arg;
 	struct job *job; /* borrowed from the executor */
 };
+
+static void free_run(struct mcprun *run)
+{
+	*run->link = run->next;
+	if (run->next)
+		run->next->link = run->link;
+	free(run);
+}
 
 static void on_start(void *arg, pid_t host_pid)
 {
@@ -52,7 +55,7 @@ static void on_end(void *arg, enum job_end end, struct result *result)
 	struct mcprun *run = arg;
 	(void)end; /* the result says it */
 	run->events->on_end(run->arg, result);
-	free(run);
+	free_run(run);
 }
 
 static const struct job_events job_events = {
@@ -67,45 +70,14 @@ static void on_snapshot(void *arg)
 
 static const struct watch_events watch_events = { .on_snapshot = on_snapshot };
 
-static int make_state_dir(struct mcprunner *runner, struct fail *why)
-{
-	const char *runtime = getenv("XDG_RUNTIME_DIR"), *temporary = getenv("TMPDIR");
-	const char *parent = runtime && *runtime       ? runtime
-			     : temporary && *temporary ? temporary
-						       : "/tmp";
-	auto_free char *path = xasprintf("%s/pegfs-mcp-XXXXXX", parent);
-	if (!mkdtemp(path))
-		return fail_errno(why, "cannot make a directory in '%s'", parent);
-	runner->state_dir = take_ptr(&path);
-	return 0;
-}
-
-static int make_executor(struct mcprunner *runner, struct loop *loop, struct fail *why)
-{
-	auto_environment struct environment environment = ENVIRONMENT_INIT;
-	environment_load(&environment, runner->tree->tools);
-	runner->lib_dir = libdir_find(why);
-	if (!runner->lib_dir || make_state_dir(runner, why) < 0)
-		return why->code;
-	struct executor_config config;
-	executor_config_defaults(&config);
-	config.lib_dir = runner->lib_dir;
-	config.state_dir = runner->state_dir;
-	config.env = (const char *const *)environment.items;
-	runner->executor = executor_new(loop, &config, why);
-	return why->code;
-}
-
 static void release(struct mcprunner *runner)
 {
 	if (!runner)
 		return;
-	executor_free(runner->executor);
+	ownhosts_release(&runner->hosts);
 	watch_free(runner->watch);
-	if (runner->state_dir)
-		io_remove_tree(AT_FDCWD, runner->state_dir);
-	free(runner->state_dir);
-	free(runner->lib_dir);
+	while (runner->runs)
+		free_run(runner->runs);
 	free(runner);
 }
 
@@ -114,7 +86,7 @@ static struct mcprunner *make(struct loop *loop, struct tree *tree, void (*on_ch
 {
 	struct mcprunner *runner = xcalloc(1, sizeof(*runner));
 	*runner = (struct mcprunner){ .tree = tree, .on_change = on_change, .arg = arg };
-	if (make_executor(runner, loop, why) < 0) {
+	if (ownhosts_start(&runner->hosts, loop, "mcp", tree->tools, why) < 0) {
 		release(runner);
 		return NULL;
 	}
@@ -159,11 +131,16 @@ static struct mcprun *start(struct mcprunner *runner, const char *name, const st
 		.call_id = id, .tool = tool, .params = params, .who = &self
 	};
 	struct mcprun *run = xcalloc(1, sizeof(*run));
-	*run = (struct mcprun){ .events = events, .arg = arg };
-	run->job = executor_submit(runner->executor, &order, &job_events, run, why);
+	*run = (struct mcprun){
+		.next = runner->runs, .link = &runner->runs, .events = events, .arg = arg
+	};
+	if (run->next)
+		run->next->link = &run->next;
+	runner->runs = run;
+	run->job = executor_submit(runner->hosts.executor, &order, &job_events, run, why);
 	if (run->job)
 		return run;
-	free(run);
+	free_run(run);
 	return NULL;
 }
 

@@ -36,14 +36,14 @@ struct mcprunner {
 };
 
 struct mcprun {
-	struct mcprunner *runner;   /* borrowed */
+	struct mcprunner *runner;    /* borrowed */
 	struct mcprun *next, **link; /* of runner->runs */
 	const struct mcprun_events *events;
 	void *arg;
-	char *dir;                     /* owned; MOUNT/TOOL/calls/ID */
+	char *dir;                        /* owned; MOUNT/TOOL/calls/ID */
 	int call_fd, progress_fd, log_fd; /* owned */
-	int refused;                   /* what the write said: the reason can be read */
-	struct loop_fd *entry;         /* borrowed from the loop */
+	int refused;                      /* what the write said: the reason can be read */
+	struct loop_fd *entry;            /* borrowed from the loop */
 	struct loop_timer timer;
 	struct buf line; /* of progress: what came behind the last newline */
 };
@@ -126,7 +126,9 @@ static void read_result(const struct mcprun *run, struct result *result)
 		result_from_value(result, value);
 	else
 		result_from_error(result, "the call ended without an answer: %s",
-			strerror(-(run->refused ? run->refused : code < 0 ? code : -EIO)));
+			strerror(-(run->refused ? run->refused
+				   : code < 0   ? code
+						: -EIO)));
 }
 
 static void finish(struct mcprun *run)

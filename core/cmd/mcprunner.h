@@ -34,8 +34,9 @@ struct mcprunner_kind {
 	 * Starts a call with a request of one JSON object. NULL and *why: -ENOENT where there is no such
 	 * tool, -EINVAL where the request is wrong, others.
 	 */
-	struct mcprun *(*start)(struct mcprunner *runner, const char *tool, const struct buf *request,
-		const struct mcprun_events *events, void *arg, struct fail *why);
+	struct mcprun *(*start)(struct mcprunner *runner, const char *tool,
+		const struct buf *request, const struct mcprun_events *events, void *arg,
+		struct fail *why);
 	/* on_end follows. */
 	void (*cancel)(struct mcprun *run);
 };

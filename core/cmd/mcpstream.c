@@ -42,7 +42,8 @@ static void end(struct mcpstream *stream, bool is_broken)
 static ssize_t write_some(const struct mcpstream *stream)
 {
 	const struct buf *pending = &stream->pending;
-	ssize_t done = send(stream->out_fd, pending->data, pending->len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	ssize_t done =
+		send(stream->out_fd, pending->data, pending->len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (done >= 0 || errno != ENOTSOCK)
 		return done;
 	struct pollfd ready = { .fd = stream->out_fd, .events = POLLOUT };
@@ -50,7 +51,8 @@ static ssize_t write_some(const struct mcpstream *stream)
 		errno = EAGAIN;
 		return -1;
 	}
-	return write(stream->out_fd, pending->data, pending->len < PIPE_BUF ? pending->len : PIPE_BUF);
+	return write(
+		stream->out_fd, pending->data, pending->len < PIPE_BUF ? pending->len : PIPE_BUF);
 }
 
 static void watch_input(struct mcpstream *stream, bool on)
@@ -100,6 +102,8 @@ static void on_writable(void *arg, uint32_t events)
 	flush(stream);
 	if (stream->pending.len < PENDING_MANY)
 		watch_input(stream, true);
+	if (mcpstream_is_flushed(stream) && stream->events->on_flushed)
+		stream->events->on_flushed(stream->arg);
 }
 
 void mcpstream_send(struct mcpstream *stream, json_t *message)

@@ -16,6 +16,7 @@
 struct mcpstream_events {
 	void (*on_line)(void *arg, const char *line, size_t len);
 	void (*on_long_line)(void *arg); /* once for each, when it begins to be too long */
+	void (*on_flushed)(void *arg); /* all that had to wait has been written; NULL: no matter */
 	/* Nothing more comes; may be called from within mcpstream_send(). is_broken: nobody reads either. */
 	void (*on_end)(void *arg, bool is_broken);
 };
