@@ -165,7 +165,7 @@ def test_colours_change_nothing_else():
 
 # ---- every command
 
-COMMANDS = ["mount", "umount", "reload", "list", "show", "call", "prompt", "schema", "status", "errors", "new",
+COMMANDS = ["mount", "umount", "reload", "list", "show", "call", "prompt", "schema", "status", "errors", "mcp", "new",
             "check", "sync", "completion"]
 
 
