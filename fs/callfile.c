@@ -27,6 +27,7 @@
 #include <poll.h>
 #include <string.h>
 
+#include "fs/answer.h"
 #include "fs/callkept.h"
 #include "fs/callopen.h"
 #include "fs/callwait.h"
@@ -89,7 +90,7 @@ static void write_done(struct callfile *file, fuse_req_t req, const char *bytes,
 		file->kept->gathered = 0;
 		file->base = -1;
 		file->result_read = false;
-		bytes_unref(file->result);
+		answer_free(file->result);
 		file->result = NULL;
 		callopen_free_run(file);
 		callwrite_gather(file, req, bytes, size);

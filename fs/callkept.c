@@ -61,7 +61,7 @@ static void revive_call(struct callfile *file)
 	if (!call)
 		file->sticky = EIO;
 	else if (file->readable)
-		file->result = answer_of_call(calls, call, file->run);
+		file->result = answer_of_call(file->server, file->opener_uid, call, file->run);
 }
 
 struct callfile *callfile_revive(
@@ -94,7 +94,7 @@ struct callfile *callfile_revive(
 	if (has_call)
 		revive_call(file);
 	else if (file->phase == PHASE_DONE && kept->is_help)
-		file->result = answer_of_help(tool, file->run);
+		file->result = answer_of_help(server, file->opener_uid, tool, file->run);
 	else
 		file->lost = kept->gathered > 0;
 	/* The bytes that a writer would have to repeat are gone. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/base/xalloc.h"
+#include "fs/answer.h"
 #include "fs/callfile.h"
 #include "fs/callkept.h"
 #include "fs/callwrite.h"
@@ -49,8 +50,8 @@ bool callfile_size(const struct server *server, fuse_ino_t ino, size_t *size)
 	if (!file)
 		return false;
 	/* Before there is a result: beyond wherever its request may end. */
-	size_t after = file->result && file->result->len ? file->result->len
-							 : file->document.bytes.max + 1;
+	size_t after =
+		answer_len(file->result) ? answer_len(file->result) : file->document.bytes.max + 1;
 	*size = (size_t)(file->base > 0 ? file->base : file->write_end) + after;
 	return true;
 }
@@ -122,7 +123,7 @@ void callfile_free(struct callfile *file)
 	quota_give(&file->server->open_calls, file->opener_uid, 1);
 	document_release(&file->document);
 	callopen_free_run(file);
-	bytes_unref(file->result);
+	answer_free(file->result);
 	tool_unref(file->tool);
 	free(file);
 }

@@ -8,13 +8,13 @@
 
 #include <fuse_lowlevel.h>
 
-#include "core/base/bytes.h"
 #include "core/base/loop.h"
 #include "core/running/caller.h"
 #include "core/tools/arguments.h"
 #include "core/tools/document.h"
 #include "fs/state.h"
 
+struct answer;
 struct kept;
 struct parked;
 struct server;
@@ -50,12 +50,12 @@ struct callfile {
 	size_t reattach_at;   /* in document.bytes: up to where it has come again */
 	int outcome;          /* of the call, in PHASE_DONE: 0 or a positive errno */
 
-	struct bytes *result; /* PHASE_DONE of a readable one: a reference */
-	off_t write_at;       /* the offset of the write at hand */
-	off_t write_end;      /* the end offset of the last write that was taken */
-	off_t base;           /* the offset at which the result begins; -1: not settled yet */
-	bool result_read;     /* at least one byte of it */
-	bool awaited;         /* somebody began to wait for the result: leaving cancels (H6) */
+	struct answer *result; /* owned; PHASE_DONE of a readable one */
+	off_t write_at;        /* the offset of the write at hand */
+	off_t write_end;       /* the end offset of the last write that was taken */
+	off_t base;            /* the offset at which the result begins; -1: not settled yet */
+	bool result_read;      /* at least one byte of it */
+	bool awaited;          /* somebody began to wait for the result: leaving cancels (H6) */
 	struct fuse_pollhandle *poll; /* owned; the newest */
 	struct loop_timer look_timer;
 	struct callfile *same_node; /* another readable one of the same node number */

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "core/base/auto.h"
 #include "fs/answer.h"
 #include "fs/callkept.h"
 #include "fs/callopen.h"
@@ -83,22 +84,22 @@ static void settle_base(struct callfile *file, off_t offset)
 
 void callwait_answer_read(struct callfile *file, fuse_req_t req, size_t size, off_t offset)
 {
-	size_t len = file->result ? file->result->len : 0;
-	if (len == 0) { /* it could not be kept, and an empty answer would be a lie */
-		fuse_reply_err(req, EIO);
+	const struct answer *result = file->result;
+	if (!result || result->error) {
+		fuse_reply_err(req, result ? result->error : EIO);
 		return;
 	}
 	settle_base(file, offset);
 	off_t at = offset - file->base;
-	if (at < 0 || (uint64_t)at >= len) {
-		fuse_reply_buf(req, NULL, 0);
+	auto_buf struct buf bytes = BUF_INIT(size);
+	int error = at < 0 ? 0 : answer_read(result, size, (size_t)at, &bytes);
+	if (error < 0) {
+		fuse_reply_err(req, -error);
 		return;
 	}
-	if (size > len - (size_t)at)
-		size = len - (size_t)at;
-	file->result_read |= size > 0;
+	file->result_read |= bytes.len > 0;
 	callkept_note(file);
-	fuse_reply_buf(req, file->result->data + at, size);
+	fuse_reply_buf(req, bytes.data, bytes.len);
 }
 
 static void answer_waiting(struct callfile *file)
@@ -126,7 +127,7 @@ void callwait_on_end(void *arg, const struct call *call)
 	file->phase = PHASE_DONE;
 	file->outcome = -call_outcome(call);
 	if (file->readable)
-		file->result = answer_of_call(file->server->calls, call, file->run);
+		file->result = answer_of_call(file->server, file->opener_uid, call, file->run);
 	/* Its bytes are needed once more where its writer was let go and may come again. */
 	if (!file->detached)
 		callopen_drop_document(file);

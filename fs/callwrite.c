@@ -22,8 +22,8 @@ static void refuse_write(
 	file->phase = PHASE_DONE;
 	file->seq = seq;
 	if (file->readable)
-		file->result =
-			answer_of_refusal(calls, calls_get(calls, seq), file->tool, file->run, why);
+		file->result = answer_of_refusal(file->server, file->opener_uid,
+			calls_get(calls, seq), file->tool, file->run, why);
 	callopen_drop_document(file);
 	callkept_note(file);
 	fuse_reply_err(req, file->sticky);
@@ -108,7 +108,7 @@ static void refuse_document(struct callfile *file, fuse_req_t req, const struct 
 static void show_help(struct callfile *file, fuse_req_t req, size_t size)
 {
 	file->phase = PHASE_DONE;
-	file->result = answer_of_help(file->tool, file->run);
+	file->result = answer_of_help(file->server, file->opener_uid, file->tool, file->run);
 	callopen_drop_document(file);
 	callwait_accept_write(file, req, size);
 }

@@ -15,7 +15,6 @@
 #include "fs/server.h"
 
 #define UNITS_MAX ((size_t)256 * 1024)
-#define BYTES_A_UNIT (16 * 1024)
 #define ENTRIES_A_UNIT 16
 #define BYTES_MAX (64 * 1024) /* what is held in memory of a call for each who has it open */
 
@@ -106,7 +105,7 @@ static size_t weigh(const struct handle *handle)
 	size_t entries = handle->listing ? handle->listing->count : 0;
 	/* Texts of the tree are shared by all who read them. */
 	size_t bytes = handle->bytes && handle->bytes->refs == 1 ? handle->bytes->len : 0;
-	return 1 + entries / ENTRIES_A_UNIT + bytes / BYTES_A_UNIT;
+	return 1 + entries / ENTRIES_A_UNIT + bytes / HANDLE_BYTES_A_UNIT;
 }
 
 uint64_t handles_add(struct handles *handles, struct handle *handle, uid_t uid)

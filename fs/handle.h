@@ -14,6 +14,8 @@
 #include "core/running/quota.h"
 #include "fs/state.h"
 
+#define HANDLE_BYTES_A_UNIT ((size_t)16 * 1024) /* of memory, in handles.quota */
+
 struct callfile;
 struct fuse_ctx;
 struct fuse_pollhandle;

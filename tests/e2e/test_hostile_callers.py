@@ -12,7 +12,7 @@ import time
 import pytest
 
 from lib.hostile import Unharmed, make_tool, stat_of
-from lib.mount import PEGFS, VARIANT
+from lib.mount import PEGFS, VARIANT, read_all
 from lib.programs import OTHER_USER, Background, run, until
 
 MIB = 1 << 20
@@ -105,6 +105,22 @@ def test_a_gigabyte_that_is_never_a_request(new_mount):
         assert codes == {errno.EFBIG}
         is_served(mount)
         harm.check()
+
+
+@as_root
+def test_answers_that_nobody_reads(new_mount):
+    """Each of 6 descriptors is owed an answer of 8 MB: the daemon holds none of them in its memory."""
+    mount = new_mount()
+    size = 8 * MIB
+    with Unharmed(mount, grows_by=ROOM // 2) as harm, opened(mount / "hungry/call", os.O_RDWR, 6) as fds:
+        for fd in fds:
+            os.write(fd, json.dumps({"what": "result", "count": size}).encode())
+        until(lambda: stat_of(mount, 'calls_total{state="done"}') == 6, timeout=60, what="the end of all")
+        is_served(mount)
+        harm.check()
+        for fd in (fds[0], fds[-1]):
+            assert os.pread(fd, 30, 0) == b'{"content":[{"type":"text","te'
+            assert len(read_all(fd)) > size
 
 
 def test_a_caller_that_stops_in_its_call(new_mount, work):

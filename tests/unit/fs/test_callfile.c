@@ -247,6 +247,7 @@ static int setup(void **state)
 	server->loop = loop_new(&why);
 	quota_init(&server->gathering, 1500);
 	quota_init(&server->open_calls, 100);
+	quota_init(&server->handles.quota, 1);
 	const struct calls_config config = { .dir_fd = ((struct scratch *)world->scratch)->fd };
 	server->calls = calls_new(server->loop, NULL, &config);
 	show_tool(world, "hello");
@@ -275,6 +276,8 @@ static int teardown(void **state)
 	assert_int_equal(world->server.open_calls.by_uid.count, 0);
 	quota_release(&world->server.gathering);
 	quota_release(&world->server.open_calls);
+	assert_int_equal(world->server.handles.quota.by_uid.count, 0);
+	quota_release(&world->server.handles.quota);
 	calls_free(world->server.calls);
 	snapshot_unref(world->server.snapshot);
 	loop_free(world->server.loop);
@@ -341,13 +344,18 @@ static void check_reply(const struct request *request, const char *wanted)
 	assert_string_equal(request->replies ? request->text : "held", wanted);
 }
 
-static void end_job(struct job *job, enum job_end end)
+static void end_job_with(struct job *job, enum job_end end, const char *text)
 {
 	struct result result = RESULT_INIT;
 	auto_json json_t *value =
-		json_pack("{s:[{s:s, s:s}]}", "content", "type", "text", "text", "hi");
+		json_pack("{s:[{s:s, s:s}]}", "content", "type", "text", "text", text);
 	result_from_value(&result, value);
 	job->events->on_end(job->arg, end, &result);
+}
+
+static void end_job(struct job *job, enum job_end end)
+{
+	end_job_with(job, end, "hi");
 }
 
 static struct job *last_job(void)
@@ -659,6 +667,34 @@ static void another_document_has_a_result_of_its_own(void **state)
 	end_job(last_job(), JOB_DONE);
 	check_reply(reader, "data: " RESULT);
 	assert_int_equal(job_count, 2);
+}
+
+/* Of a long one the file holds a descriptor, which is charged to who has opened it. */
+static void a_long_result_is_there_until_the_file_is_closed(void **state)
+{
+	struct world *world = *state;
+	static char text[100000];
+	memset(text, 'x', sizeof(text) - 1);
+	const off_t near_end = 14 + (off_t)strlen(RESULT) + (off_t)strlen(text) - 8;
+	go_to(world, RUNNING, true);
+	end_job_with(last_job(), JOB_DONE, text);
+	calls_forget(world->server.calls, 1);
+	assert_null(calls_get(world->server.calls, 1));
+	const struct request *request = read_at(world, 14, 0);
+	assert_int_equal(strncmp(request->text, "data: " RESULT, strlen(RESULT) - 1), 0);
+	check_reply(read_at(world, near_end, 0), "data: x\"}]}\n");
+	check_reply(read_at(world, near_end + 6, 0), "eof");
+
+	/* Another one is too much for this uid, until the first is closed. */
+	struct callfile *first = world->file;
+	world->file = NULL;
+	go_to(world, RUNNING, true);
+	end_job_with(last_job(), JOB_DONE, text);
+	check_reply(read_at(world, 14, 0), "EMFILE");
+	callfile_free(first);
+	go_to(world, RUNNING, true);
+	end_job_with(last_job(), JOB_DONE, text);
+	assert_int_equal(read_at(world, 14, 0)->text[0], 'd');
 }
 
 static void the_size_of_a_node_that_is_read_is_where_the_result_ends(void **state)
@@ -1180,6 +1216,7 @@ int main(void)
 		file_test(all_who_read_are_answered),
 		file_test(a_result_begins_where_writing_has_ended_or_at_zero),
 		file_test(another_document_has_a_result_of_its_own),
+		file_test(a_long_result_is_there_until_the_file_is_closed),
 		file_test(the_size_of_a_node_that_is_read_is_where_the_result_ends),
 		file_test(who_has_begun_to_wait_cancels_by_leaving),
 		file_test(a_signal_while_reading_leaves_it_to_the_close),
