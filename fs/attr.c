@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "fs/callfile.h"
+#include "fs/events.h"
 #include "fs/options.h"
 #include "fs/server.h"
 
@@ -52,8 +53,11 @@ static bool is_call(const struct node *node)
 	return node->kind == NODE_CALL || node->kind == NODE_ID_CALL;
 }
 
-static int size_of(struct server *server, const struct node *node, size_t *size)
+static int size_of(
+	struct server *server, const struct node *node, const struct fuse_ctx *ctx, size_t *size)
 {
+	if (node->kind == NODE_EVENTS)
+		return events_size(server, ctx, size);
 	if (is_call(node) && callfile_size(server, node->ino, size))
 		return 0;
 	if (node->type->render)
@@ -91,7 +95,7 @@ static int stat_synthesized(
 	if (node_is_dir(node))
 		return 0;
 	size_t size = 0;
-	int result = size_of(server, node, &size);
+	int result = size_of(server, node, ctx, &size);
 	st->st_size = (off_t)size;
 	st->st_blocks = (blkcnt_t)((size + BLOCK - 1) / BLOCK);
 	return result;

@@ -86,6 +86,7 @@ static void start_call(struct callfile *file, fuse_req_t req, size_t size)
 	file->phase = PHASE_RUN;
 	file->awaited = false;
 	callkept_note(file);
+	server_note_start(file->server, seq);
 	if (!file->readable) {
 		file->write = callwait_park(file, req, size, 0);
 		return;

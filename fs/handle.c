@@ -11,6 +11,7 @@
 #include "core/base/xalloc.h"
 #include "core/running/record.h"
 #include "fs/callfile.h"
+#include "fs/events.h"
 #include "fs/listing.h"
 #include "fs/server.h"
 
@@ -201,8 +202,11 @@ static bool is_large(const struct node *node)
 	       node->type->part != CALL_PARTS && node->call->part_len[node->type->part] > BYTES_MAX;
 }
 
-struct handle *handle_open(struct server *server, const struct node *node, struct fail *why)
+struct handle *handle_open(struct server *server, const struct node *node,
+	const struct fuse_ctx *ctx, struct fail *why)
 {
+	if (node->kind == NODE_EVENTS)
+		return open_bytes(events_get(server, ctx, why));
 	if (node->kind == NODE_FILE)
 		return open_file(node, why);
 	if (node->type->render)
@@ -374,7 +378,7 @@ static struct handle *revive(
 		handle = handle_new(HANDLE_CANCEL);
 		handle->seq = node.call->seq;
 	} else {
-		handle = handle_open(server, &node, &why);
+		handle = handle_open(server, &node, ctx, &why);
 	}
 	*error = why.code;
 	return handle;

@@ -96,8 +96,9 @@ void handles_drop(struct handles *handles, uint64_t fh);
 /* An empty one of a kind; the caller's until handles_add(). */
 struct handle *handle_new(enum handle_kind kind);
 
-/* A handle for reading a node, as it is now; or NULL and *why. */
-struct handle *handle_open(struct server *server, const struct node *node, struct fail *why);
+/* A handle for reading a node, as it is now for who opens it; or NULL and *why. */
+struct handle *handle_open(struct server *server, const struct node *node,
+	const struct fuse_ctx *ctx, struct fail *why);
 
 /* Before a directory is read from its beginning: again it is read as it is then. 0 or an errno. */
 int handle_rewind(struct server *server, struct handle *handle, const struct node *dir,

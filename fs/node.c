@@ -51,6 +51,7 @@ const struct node_type node_types[NODE_KINDS] = {
 	[NODE_FORMAT_GEMINI] = { "gemini.json", NODE_FORMATS, TEXT, NODE_CACHED, formatview_gemini, CALL_PARTS },
 	[NODE_FORMAT_NAMES] = { "names.json", NODE_FORMATS, TEXT, NODE_CACHED, formatview_names, CALL_PARTS },
 	[NODE_FORMAT_NOTES] = { "notes", NODE_FORMATS, TEXT, NODE_CACHED, formatview_notes, CALL_PARTS },
+	[NODE_EVENTS] = { "events", NODE_META, TEXT, NODE_VOLATILE, NULL, CALL_PARTS },
 };
 /* clang-format on */
 

@@ -194,7 +194,7 @@ static int open_to_read(struct server *server, const struct node *node, const st
 	struct fuse_file_info *fi)
 {
 	struct fail why = FAIL_INIT;
-	struct handle *handle = handle_open(server, node, &why);
+	struct handle *handle = handle_open(server, node, ctx, &why);
 	if (!handle) {
 		if (why.code != -ENOENT && why.code != -EACCES && why.code != -ESTALE)
 			log_msg(LOG_LEVEL_WARNING, "%s", why.text);

@@ -16,6 +16,7 @@
 #include "core/base/io.h"
 #include "core/base/xalloc.h"
 #include "core/cmd/command.h"
+#include "core/running/audit.h"
 #include "core/running/calls.h"
 #include "core/running/integrations.h"
 #include "core/running/libdir.h"
@@ -158,6 +159,30 @@ static int set_integrations(struct mount_options *options, const struct option_r
 	free(options->integrations);
 	options->integrations = realpath(value, NULL);
 	return options->integrations ? 0 : fail_errno(why, "--integrations '%s'", value);
+}
+
+/* It need not be there yet: the daemon makes it. */
+static int set_audit(struct mount_options *options, const struct option_row *row, const char *value,
+	struct fail *why)
+{
+	(void)row;
+	auto_free char *cwd = getcwd(NULL, 0);
+	if (!cwd)
+		return fail_errno(why, "cannot find out the working directory");
+	bool as_it_is = *value == '/' || strcmp(value, AUDIT_STDERR) == 0;
+	auto_free char *path = as_it_is ? xstrdup(value) : xasprintf("%s/%s", cwd, value);
+	replace(&options->audit, path);
+	return 0;
+}
+
+/* Whom the daemon has left cannot hear it. */
+static int check_audit(const struct mount_options *options, struct fail *why)
+{
+	if (!options->audit || strcmp(options->audit, AUDIT_STDERR) != 0 || options->foreground)
+		return 0;
+	return fail_set(why, -EINVAL,
+		"--audit - is standard error, which a daemon in the background has not: give "
+		"--foreground as well, or a file");
 }
 
 static int set_seed(struct mount_options *options, const struct option_row *row, const char *value,
@@ -323,6 +348,10 @@ static const struct option_row rows[] = {
 		"system, its own directory, the user's data and a private /tmp;\n"
 		"bwrap-offline: and has no network",
 		OTHER(set_sandbox) },
+	{ "audit", 0, "FILE",
+		"append the audit trail (.pegfs/events) to a file; -: to standard error,\n"
+		"with --foreground",
+		OTHER(set_audit) },
 	{ "timeout", 0, "SECONDS", "longest time of a call",
 		NUMBER(NUMBER_UNSIGNED, 1, TIMEOUT_MAX_S, 1000, executor.timeout_ms) },
 	{ "memory", 0, "MIB", "of a host with all that it starts; 0: no limit",
@@ -582,6 +611,8 @@ int options_parse(
 		options->lib_dir = libdir_find(why);
 	if (!why->code && check_rules(&options->executor.rules, why) == 0)
 		check_sandbox(options, why);
+	if (!why->code)
+		check_audit(options, why);
 	return why->code;
 }
 
@@ -593,6 +624,7 @@ void options_release(struct mount_options *options)
 	free(options->lib_dir);
 	free(options->integrations);
 	free(options->seed);
+	free(options->audit);
 	free(options->callers);
 	environment_release(&options->asked);
 }
@@ -620,6 +652,8 @@ int options_render(const struct mount_options *options, struct buf *out)
 			options->callers + 1);
 	if (options->seed)
 		buf_printf(out, "seed=%s\n", options->seed);
+	if (options->audit)
+		buf_printf(out, "audit=%s\n", options->audit);
 	const struct identity_rules *rules = &options->executor.rules;
 	buf_printf(out, "sandbox=%s\n", sandbox_names[options->executor.sandbox]);
 	if (rules->takes_all)
@@ -677,6 +711,7 @@ static void put_options(const struct mount_options *options, struct buf *out)
 	put_word(out, "sandbox", sandbox_names[options->executor.sandbox]);
 	put_word(out, "mountpoint", options->mountpoint);
 	put_word(out, "integrations", options->integrations);
+	put_word(out, "audit", options->audit);
 	put_word(out, "tools", options->tools);
 	put_word(out, "at", options->shown_at);
 	put_word(out, "lib-dir", options->lib_dir);

@@ -20,6 +20,7 @@ struct mount_options {
 	char *lib_dir;      /* owned; host scripts and node modules */
 	char *seed;         /* owned; absolute: what is synced at the start (sync.h), or NULL */
 	char *callers;      /* owned; ",UID,UID," of who may call; NULL: everybody */
+	char *audit;        /* owned; where the audit trail goes as well (audit.h), or NULL */
 	char *integrations; /* owned; a file (integrations.h), or NULL */
 	bool foreground;
 	int ready_fd; /* -1: none; gets "READY\n" */

@@ -117,10 +117,27 @@ static void on_call_change(void *arg, const struct call *call)
 {
 	struct server *server = arg;
 	handles_wake(&server->handles, call->seq);
+	if (!call_state_is_final(call->state))
+		return;
+	meter_note(&server->meter, call);
+	audit_end(&server->audit, call);
+}
+
+static void on_call_forget(void *arg, const struct call *call)
+{
+	struct server *server = arg;
+	handles_wake(&server->handles, call->seq);
 }
 
 static const struct calls_listener calls_listener = { .on_change = on_call_change,
-	.on_forget = on_call_change };
+	.on_forget = on_call_forget };
+
+void server_note_start(struct server *server, uint64_t seq)
+{
+	const struct call *call = calls_get(server->calls, seq);
+	if (call)
+		audit_call(&server->audit, call);
+}
 
 static int make_running(struct server *server, const struct statedir *state, struct fail *why)
 {
@@ -208,8 +225,10 @@ static void adopt_snapshot(struct server *server)
 
 static void on_snapshot(void *arg)
 {
-	adopt_snapshot(arg);
-	note_tree(arg);
+	struct server *server = arg;
+	adopt_snapshot(server);
+	note_tree(server);
+	audit_tools(&server->audit, server->snapshot->count, server->snapshot->faults.count);
 }
 
 static void drop_attributes(struct server *server, uint64_t ino)
@@ -283,6 +302,8 @@ static void release(struct server *server)
 	session_free(server->session);
 	executor_free(server->executor);
 	calls_free(server->calls);
+	audit_release(&server->audit);
+	meter_release(&server->meter);
 	views_reset(&server->views);
 	files_release(&server->files);
 	snapshot_unref(server->prepared);
@@ -304,6 +325,9 @@ static int prepare(struct server *server, const struct statedir *state, struct f
 {
 	if (watch_signals(server, why) < 0 || make_running(server, state, why) < 0)
 		return why->code;
+	if (audit_open(&server->audit, state->calls_fd, AUDIT_SIZE_MAX, server->options->audit,
+		    why) < 0)
+		return why->code;
 	make_tools(server);
 	const struct session_setup setup = { .loop = server->loop,
 		.fuse_fd = SUPERVISOR_FUSE_FD,
@@ -322,6 +346,8 @@ static int take_over(struct server *server, const struct statedir *state, struct
 	struct state_counters *counters = &server->state->counters;
 	struct calls_stats calls;
 	note_tree(server);
+	audit_server(&server->audit, server->state->generation);
+	audit_tools(&server->audit, server->snapshot->count, server->snapshot->faults.count);
 	link_take_over(&server->link);
 	handles_init(&server->handles, server->state);
 	files_load(&server->files, state->fd);
@@ -380,7 +406,11 @@ static void forbid_dumps(void)
 
 int server_run(const struct mount_options *options, struct state *shared, struct fail *why)
 {
-	struct server server = { .options = options, .state = shared, .uid = geteuid() };
+	struct server server = { .options = options,
+		.state = shared,
+		.uid = geteuid(),
+		.audit = AUDIT_INIT,
+		.meter = METER_INIT };
 	struct statedir state = STATEDIR_INIT;
 	int status = 1;
 	clock_gettime(CLOCK_REALTIME, &server.started);

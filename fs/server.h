@@ -7,8 +7,10 @@
 #include <time.h>
 
 #include "core/base/loop.h"
+#include "core/running/audit.h"
 #include "core/running/calls.h"
 #include "core/running/executor.h"
+#include "core/running/meter.h"
 #include "core/running/quota.h"
 #include "core/tools/registry.h"
 #include "core/tools/watch.h"
@@ -30,6 +32,8 @@ struct server {
 	struct snapshot *prepared; /* a reference: whose tools have been prepared; NULL: none */
 	struct executor *executor;
 	struct calls *calls;
+	struct audit audit;
+	struct meter meter;
 	struct session *session;
 	struct views views;
 	struct files files;
@@ -55,6 +59,9 @@ struct server {
  * are replaced. What is wrong with the new file is logged, and the old one counts.
  */
 void server_refresh_environment(struct server *server);
+
+/* To be called once with each call that has begun, for the audit trail. */
+void server_note_start(struct server *server, uint64_t seq);
 
 /*
  * Serves the mount that the supervisor (supervisor.h) has handed over, from the first request or

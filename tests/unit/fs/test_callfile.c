@@ -189,6 +189,12 @@ bool session_has_lost_data(const struct session *session)
 	return has_lost_data;
 }
 
+void server_note_start(struct server *server, uint64_t seq)
+{
+	(void)server;
+	(void)seq;
+}
+
 void server_refresh_environment(struct server *server)
 {
 	(void)server;

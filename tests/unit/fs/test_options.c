@@ -96,17 +96,32 @@ static void paths_do_not_depend_on_the_working_directory(void **state)
 {
 	struct world *world = *state;
 	scratch_write(&world->dir, "integrations.json", "{}");
-	check_good(world, WORDS("--integrations", "integrations.json", "--seed", "lib", "mnt"));
+	check_good(world, WORDS("--integrations", "integrations.json", "--seed", "lib", "--audit",
+				  "audit.log", "mnt"));
 	const struct mount_options *options = &world->options;
 	const char *const paths[] = { options->mountpoint, options->lib_dir, options->integrations,
-		options->seed };
-	for (size_t i = 0; i < 4; i++)
+		options->seed, options->audit };
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
 		assert_true(strncmp(paths[i], world->dir.path, strlen(world->dir.path)) == 0);
 	check_bad(world, WORDS("--integrations", "nothing", "mnt"), "--integrations 'nothing'");
 	check_bad(world, WORDS("--seed", "nothing", "mnt"), "--seed 'nothing'");
 	check_bad(world, WORDS("--lib-dir", "nothing", "mnt"), "--lib-dir 'nothing'");
 	/* Given twice, the last counts. */
 	check_good(world, WORDS("--seed", "mnt", "--seed", "lib", "--lib-dir", "lib", "mnt"));
+}
+
+static void the_audit_trail_goes_to_a_file_or_in_front_to_standard_error(void **state)
+{
+	struct world *world = *state;
+	check_good(world, WORDS("mnt"));
+	assert_null(world->options.audit);
+	check_good(world, WORDS("--audit", "/var/log/pegfs", "mnt"));
+	assert_string_equal(world->options.audit, "/var/log/pegfs");
+	check_good(world, WORDS("-o", "audit=/var/log/pegfs", "mnt"));
+	assert_string_equal(world->options.audit, "/var/log/pegfs");
+	check_good(world, WORDS("--audit", "-", "-f", "mnt"));
+	assert_string_equal(world->options.audit, "-");
+	check_bad(world, WORDS("--audit", "-", "mnt"), "--foreground");
 }
 
 static void readers_may_see_it_elsewhere(void **state)
@@ -253,6 +268,7 @@ int main(void)
 		options_test(r11_tools_come_from_the_environment_unless_they_are_given),
 		options_test(r96_empty_segments_do_no_harm_and_relative_ones_are_made_absolute),
 		options_test(paths_do_not_depend_on_the_working_directory),
+		options_test(the_audit_trail_goes_to_a_file_or_in_front_to_standard_error),
 		options_test(readers_may_see_it_elsewhere),
 		options_test(one_mount_point_is_wanted),
 		options_test(mount_s_helpers_get_the_tools_first),
