@@ -160,7 +160,7 @@ static void tell_files(struct watch *watch)
 	}
 }
 
-static void settle(struct watch *watch)
+void watch_settle(struct watch *watch)
 {
 	watch->unsettled = watch->is_entering = false;
 	if (registry_renew(watch->registry))
@@ -191,7 +191,7 @@ static void on_timer(void *arg)
 	bool is_late = now >= watch->unsettled_ms + (watch->is_entering ? ENTER_MS : SETTLE_MS);
 	bool is_spaced = now >= watch->settled_ms + SPACING_MS;
 	if (watch->unsettled && is_spaced && (!is_behind || is_late))
-		settle(watch);
+		watch_settle(watch);
 	watch->busy_ms += clock_ms() - start;
 	arm_poll(watch);
 	if (watch->due.count > 0 || watch->unsettled || has_changed_source(watch))

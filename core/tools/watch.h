@@ -74,6 +74,13 @@ void watch_free(struct watch *watch); /* NULL is allowed */
  */
 bool watch_sees(const struct watch *watch, const struct tool *tool);
 
+/*
+ * To be called where a file of a tool was not found. Where the tool's directory is not there any more
+ * and another source has it too, or the source's path leads elsewhere, the registry is brought up to
+ * date at once (on_snapshot is called: the tool may be gone). Returns whether that was so.
+ */
+bool watch_hurry(struct watch *watch, const struct tool *tool);
+
 struct watch_stats watch_stats(const struct watch *watch);
 
 #endif

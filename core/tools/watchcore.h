@@ -1,6 +1,6 @@
 /*
- * The inside of watch.h, in three files: watchevents.c hears what happens and marks what is to be
- * looked at, watchlook.c looks, watch.c says when. Private to them.
+ * The inside of watch.h, in four files: watchevents.c hears what happens and marks what is to be
+ * looked at, watchlook.c looks, watch.c says when, watchhurry.c when it cannot wait. Private to them.
  */
 #ifndef PEGFS_TOOLS_WATCHCORE_H
 #define PEGFS_TOOLS_WATCHCORE_H
@@ -43,6 +43,11 @@ void watch_hear(void *arg, struct notify_place *place, uint32_t mask, const char
 /* Something happened in the directory at that time; 0: it is due at once. */
 void watch_mark_dir(struct watch *watch, struct watchdir *dir, uint64_t at_ms);
 void watch_mark_source(struct watch *watch, struct watch_source *source, bool unfinished);
+
+/* ---- watch.c */
+
+/* Makes a snapshot of what was looked at, and tells of it. */
+void watch_settle(struct watch *watch);
 
 /* ---- watchlook.c */
 

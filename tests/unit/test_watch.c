@@ -258,6 +258,21 @@ static void r13_tools_come_and_go(void **state)
 	wait_for(world, "c=moved|");
 }
 
+/* Found by tests/chaos: a server is replaced while an override goes. */
+static void r13_what_goes_between_the_scan_and_the_first_watch_is_gone(void **state)
+{
+	struct world *world = *state;
+	write_tool(world, "global/a", "a", "global");
+	write_tool(world, "user/a", "a", "user");
+	scratch_mkdir(world->scratch, "user/broken");
+	scratch_write(world->scratch, "user/broken/TOOL.md", "");
+	const struct watch_config config = { .poll_ms = NO_POLL_MS };
+	start_with(world, "global:user", &config);
+	rename_in(world, "user/a", "gone");
+	assert_int_equal(io_remove_tree(world->scratch->fd, "user/broken"), 0);
+	wait_for(world, "a=global|");
+}
+
 static void r12_the_global_tool_comes_back_when_its_override_goes(void **state)
 {
 	struct world *world = *state;
@@ -271,6 +286,47 @@ static void r12_the_global_tool_comes_back_when_its_override_goes(void **state)
 	wait_for(world, "x=again|");
 	rename_in(world, "user/x", "user/.x");
 	wait_for(world, "x=global|");
+}
+
+/* Found by tests/chaos: for some milliseconds its files were not found. */
+static void r12_the_global_tool_is_there_as_soon_as_its_override_is_missed(void **state)
+{
+	struct world *world = *state;
+	write_tool(world, "global/a", "a", "global");
+	write_tool(world, "user/a", "a", "user");
+	write_tool(world, "user/b", "b", "alone");
+	start(world, "global:user");
+	const struct snapshot *snapshot = registry_current(world->registry);
+	assert_false(watch_hurry(world->watch, snapshot_find(snapshot, "a")));
+	rename_in(world, "user/b", "b");
+	/* It may be about to be replaced, and there is no other. */
+	assert_false(watch_hurry(world->watch, snapshot_find(snapshot, "b")));
+	rename_in(world, "user/a", "gone");
+	assert_true(watch_hurry(world->watch, snapshot_find(snapshot, "a")));
+	auto_buf struct buf out = BUF_INIT(1 << 20);
+	describe(world, &out);
+	assert_string_equal(buf_str(&out), "a=global b=alone|");
+	assert_int_equal(world->snapshots, 1);
+	wait_for(world, "a=global|");
+}
+
+static void a_flipped_link_is_followed_as_soon_as_a_file_is_missed(void **state)
+{
+	struct world *world = *state;
+	write_tool(world, "one/a", "a", "one");
+	write_tool(world, "two/a", "a", "two");
+	write_tool(world, "two/b", "b", "two");
+	assert_int_equal(symlinkat("one", world->scratch->fd, "s"), 0);
+	start(world, "s");
+	assert_int_equal(symlinkat("two", world->scratch->fd, "new"), 0);
+	rename_in(world, "new", "s");
+	const struct snapshot *snapshot = registry_current(world->registry);
+	assert_true(watch_hurry(world->watch, snapshot_find(snapshot, "a")));
+	auto_buf struct buf out = BUF_INIT(1 << 20);
+	describe(world, &out);
+	assert_string_equal(buf_str(&out), "a=two b=two|");
+	write_manifest(world, "two/b", "b", "edited");
+	wait_for(world, "a=two b=edited|");
 }
 
 static void a_tool_that_is_swapped_is_new_as_a_whole(void **state)
@@ -742,7 +798,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		world_test(r13_an_edited_tool_is_seen),
 		world_test(r13_tools_come_and_go),
+		world_test(r13_what_goes_between_the_scan_and_the_first_watch_is_gone),
 		world_test(r12_the_global_tool_comes_back_when_its_override_goes),
+		world_test(r12_the_global_tool_is_there_as_soon_as_its_override_is_missed),
+		world_test(a_flipped_link_is_followed_as_soon_as_a_file_is_missed),
 		world_test(a_tool_that_is_swapped_is_new_as_a_whole),
 		world_test(a_tool_that_is_replaced_is_never_missing),
 		world_test(a_file_is_read_when_it_was_written_to_the_end),
