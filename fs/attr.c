@@ -1,5 +1,6 @@
 #include "fs/attr.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -32,7 +33,7 @@ static struct timespec time_of_ms(int64_t ms)
 }
 
 /* A call's when it moved last, a tool's when its TOOL.md was written, else the daemon's start. */
-static struct timespec time_of(const struct server *server, const struct node *node)
+struct timespec attr_time(const struct server *server, const struct node *node)
 {
 	if (node->call && node->kind != NODE_ID_CALL)
 		return time_of_ms(node->call->changed_ms);
@@ -87,7 +88,7 @@ static int stat_synthesized(
 	st->st_nlink = node_is_dir(node) ? 2 : 1;
 	st->st_uid = server->uid;
 	st->st_blksize = 4096;
-	set_time(st, time_of(server, node));
+	set_time(st, attr_time(server, node));
 	if (node_is_writable(node) && !attr_may_call(server, ctx->uid))
 		st->st_mode = S_IFREG | (node->type->mode & 0444);
 	if (node_is_writable(node) || node->type->caching == NODE_OF_CALL)
@@ -144,12 +145,35 @@ static double entry_timeout(const struct server *server, const struct node *node
 	return 0;
 }
 
+bool attr_stat_gone(struct server *server, uint64_t ino, struct stat *st)
+{
+	const struct file *file = files_get(&server->files, ino);
+	*st = (struct stat){ .st_ino = ino, .st_mode = S_IFREG | 0444, .st_nlink = 1 };
+	st->st_uid = server->uid;
+	st->st_blksize = 4096;
+	if (file)
+		file_show(file, st);
+	/* Else an earlier server has looked at it last: of that, only the note is left. */
+	bool is_known = file && file->seen.st_nlink > 0;
+	return is_known || opened_stat(&server->opened, ino, st) || file;
+}
+
+static int stat_file(
+	struct server *server, const struct node *node, struct stat *st, double *timeout)
+{
+	int result = files_stat(&server->files, node->tool, node->ino, st);
+	if (result <= 0)
+		return result;
+	*timeout = 0;
+	return attr_stat_gone(server, node->ino, st) ? 0 : -ESTALE;
+}
+
 int attr_stat(struct server *server, const struct node *node, const struct fuse_ctx *ctx,
 	struct stat *st, double *timeout)
 {
 	*timeout = attr_timeout(server, node);
 	if (node->kind == NODE_FILE)
-		return files_stat(&server->files, node->tool, node->ino, st);
+		return stat_file(server, node, st, timeout);
 	return stat_synthesized(server, node, ctx, st);
 }
 

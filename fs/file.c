@@ -285,6 +285,8 @@ int files_stat(struct files *files, const struct tool *tool, uint64_t ino, struc
 		file->seen = now;
 	else if (!S_ISREG(file->seen.st_mode))
 		return result < 0 ? result : -ESTALE;
+	else
+		return 1;
 	file_show(file, st);
 	return 0;
 }
@@ -293,8 +295,9 @@ int file_reopen(const struct file *file, const struct tool *tool)
 {
 	auto_close int fd = file_open(tool, file->path, O_RDONLY);
 	struct stat st;
+	/* The kernel then looks the name up once more, and there may be another file of that name. */
 	if (fd < 0)
-		return fd;
+		return fd == -ENOENT ? -ESTALE : fd;
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	return is_same(&st, &file->seen) ? take_fd(&fd) : -ESTALE;

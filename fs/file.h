@@ -58,8 +58,8 @@ const struct file *files_note(
 
 /*
  * Attributes of a file as the tree shows them: its own, without write, set-id and sticky bits, under
- * a number that its path has for good. Those of one that was replaced or removed are as they were.
- * Returns 0 or a negative errno.
+ * a number that its path has for good. Returns 0, 1 where it was replaced or removed (and *st is as it
+ * was), or a negative errno.
  */
 int files_stat(struct files *files, const struct tool *tool, uint64_t ino, struct stat *st);
 

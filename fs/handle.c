@@ -8,8 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/auto.h"
 #include "core/base/xalloc.h"
 #include "core/running/record.h"
+#include "fs/attr.h"
 #include "fs/callfile.h"
 #include "fs/events.h"
 #include "fs/listing.h"
@@ -155,7 +157,40 @@ static struct handle *open_bytes(struct bytes *bytes)
 	return handle;
 }
 
-static struct handle *open_file(const struct node *node, struct fail *why)
+/* A text that depends on tools, which may change. */
+static struct handle *open_text(struct server *server, const struct node *node, struct fail *why)
+{
+	struct bytes *bytes = view_get(server, node, why);
+	struct stat st = { .st_mtim = attr_time(server, node) };
+	st.st_size = bytes ? (off_t)bytes->len : 0;
+	if (bytes && node->type->caching == NODE_CACHED &&
+		!opened_has(&server->opened, node->ino, &st))
+		opened_note(&server->opened, node->ino, bytes->data, &st);
+	return open_bytes(bytes);
+}
+
+static int read_file(int fd, size_t size, size_t offset, struct buf *out)
+{
+	if (buf_reserve(out, size) < 0)
+		return out->failed;
+	ssize_t got = pread(fd, out->data + out->len, size, (off_t)offset);
+	if (got < 0)
+		return -errno;
+	out->len += (size_t)got;
+	return 0;
+}
+
+static void note_file(struct opened *opened, uint64_t ino, int fd)
+{
+	struct stat st;
+	auto_buf struct buf bytes = BUF_INIT(OPENED_MAX);
+	if (fstat(fd, &st) < 0 || st.st_size > (off_t)OPENED_MAX || opened_has(opened, ino, &st) ||
+		read_file(fd, (size_t)st.st_size, 0, &bytes) < 0 || bytes.len != (size_t)st.st_size)
+		return;
+	opened_note(opened, ino, bytes.data, &st);
+}
+
+static struct handle *open_file(struct server *server, const struct node *node, struct fail *why)
 {
 	int fd = file_reopen(node->file, node->tool);
 	if (fd < 0) {
@@ -163,6 +198,7 @@ static struct handle *open_file(const struct node *node, struct fail *why)
 			strerror(-fd));
 		return NULL;
 	}
+	note_file(&server->opened, node->ino, fd);
 	struct handle *handle = handle_new(HANDLE_FILE);
 	handle->fd = fd;
 	return handle;
@@ -208,25 +244,14 @@ struct handle *handle_open(struct server *server, const struct node *node,
 	if (node->kind == NODE_EVENTS)
 		return open_bytes(events_get(server, ctx, why));
 	if (node->kind == NODE_FILE)
-		return open_file(node, why);
+		return open_file(server, node, why);
 	if (node->type->render)
-		return open_bytes(view_get(server, node, why));
+		return open_text(server, node, why);
 	if (is_growing(node))
 		return open_growing(node);
 	if (is_large(node))
 		return open_part(server, node, why);
 	return open_bytes(view_get_of_call(server, node, why));
-}
-
-static int read_file(int fd, size_t size, size_t offset, struct buf *out)
-{
-	if (buf_reserve(out, size) < 0)
-		return out->failed;
-	ssize_t got = pread(fd, out->data + out->len, size, (off_t)offset);
-	if (got < 0)
-		return -errno;
-	out->len += (size_t)got;
-	return 0;
 }
 
 static int read_part(
@@ -391,6 +416,8 @@ struct handle *handle_revive(
 	struct state_handle *kept = map_get(&handles->kept, fh);
 	struct handle *handle =
 		kept ? revive_call(server, kept, ino, error) : revive(server, ino, ctx, error);
+	if (!handle && !kept)
+		handle = open_bytes(opened_get(&server->opened, ino));
 	if (handle)
 		map_put(&handles->by_fh, fh, handle);
 	else if (*error == 0)

@@ -55,12 +55,14 @@ const struct node_type node_types[NODE_KINDS] = {
 };
 /* clang-format on */
 
-/* Of what it is made from; 0 where that never changes. */
+/* Of what it is made from; 0 where that never changes. Two depend on this program alone. */
 static uint32_t version_of(
 	const struct server *server, enum node_kind kind, const struct tool *tool)
 {
 	if (node_types[kind].caching != NODE_CACHED || S_ISDIR(node_types[kind].mode))
 		return 0;
+	if (kind == NODE_VERSION || kind == NODE_CONFIG)
+		return (uint32_t)map_hash(MAP_HASH_SEED, PEGFS_VERSION, strlen(PEGFS_VERSION));
 	return tool ? tool->digest : server->tree_digest;
 }
 

@@ -46,14 +46,23 @@ static struct handle *find_handle(
 
 /* ---- names and attributes */
 
+static int look_up(
+	fuse_req_t req, fuse_ino_t parent, const char *name, struct node *dir, struct node *node)
+{
+	struct server *server = server_of(req);
+	int result = node_get(server, parent, dir);
+	return result < 0 ? result : lookup_name(server, dir, name, fuse_req_ctx(req), node);
+}
+
 static void on_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct server *server = server_of(req);
-	struct node dir, node;
+	struct node dir = { .kind = NODE_ROOT }, node;
 	struct fuse_entry_param entry;
-	int result = node_get(server, parent, &dir);
-	if (result == 0)
-		result = lookup_name(server, &dir, name, fuse_req_ctx(req), &node);
+	int result = look_up(req, parent, name, &dir, &node);
+	bool is_in_tool = dir.kind == NODE_TOOL || dir.kind == NODE_FILE;
+	if (result == -ENOENT && is_in_tool && watch_hurry(server->watch, dir.tool))
+		result = look_up(req, parent, name, &dir, &node);
 	if (result == 0)
 		result = attr_entry(server, &node, fuse_req_ctx(req), &entry);
 	if (result < 0)
@@ -94,15 +103,12 @@ static void on_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 	struct node node;
 	struct stat st;
 	int result = node_get(server_of(req), ino, &node);
-	const struct file *file = result < 0 ? files_get(&server_of(req)->files, ino) : NULL;
-	if (file) { /* its tool is gone, and somebody has it open: he reads on */
-		file_show(file, &st);
-		fuse_reply_attr(req, &st, 0);
-	} else if (result < 0) {
-		fuse_reply_err(req, -result);
-	} else {
+	if (result == 0)
 		reply_attr(req, &node);
-	}
+	else if (attr_stat_gone(server_of(req), ino, &st))
+		fuse_reply_attr(req, &st, 0);
+	else
+		fuse_reply_err(req, -result);
 }
 
 /* On `call` all of it succeeds and changes nothing, so that cp -a, touch and tar work: 4.3. */

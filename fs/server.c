@@ -306,6 +306,7 @@ static void release(struct server *server)
 	meter_release(&server->meter);
 	views_reset(&server->views);
 	files_release(&server->files);
+	opened_release(&server->opened);
 	snapshot_unref(server->prepared);
 	snapshot_unref(server->snapshot);
 	watch_free(server->watch);
@@ -351,6 +352,7 @@ static int take_over(struct server *server, const struct statedir *state, struct
 	link_take_over(&server->link);
 	handles_init(&server->handles, server->state);
 	files_load(&server->files, state->fd);
+	opened_load(&server->opened, state->fd);
 	calls_recover(server->calls, find_tool, server);
 	calls_get_stats(server->calls, &calls);
 	counters->unknown += calls.unknown;

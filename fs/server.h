@@ -18,6 +18,7 @@
 #include "fs/handle.h"
 #include "fs/link.h"
 #include "fs/node.h"
+#include "fs/opened.h"
 #include "fs/view.h"
 
 struct session;
@@ -38,6 +39,7 @@ struct server {
 	struct views views;
 	struct files files;
 	struct handles handles;
+	struct opened opened;     /* what is open, for the next server */
 	struct map readable;      /* node number -> struct callfile, of those that can be read */
 	struct quota open_calls;  /* call files that are open for writing */
 	struct quota gathering;   /* bytes of requests that are not complete yet */
