@@ -29,6 +29,15 @@
 /* A host that has not come to rest by then after a call is killed. */
 #define SETTLE_MS 2000
 
+/*
+ * What makes another process run is put off, since most calls are shorter than it takes: a host is
+ * told what has been heard with its next call, the limits of a call are watched once it has gone on
+ * for a while.
+ */
+#define ACK_MS 100
+#define ACK_AT_ONCE ((size_t)64 * 1024) /* the host keeps what is not acknowledged */
+#define WATCH_AFTER_MS 50
+
 struct host {
 	struct loop *loop;                /* borrowed */
 	const struct host_events *events; /* borrowed */
@@ -42,10 +51,13 @@ struct host {
 	size_t slot;                 /* at the keeper's */
 	struct kept_host *kept;      /* borrowed from the keeper; NULL: not kept */
 	bool rested, swept; /* in HOST_SETTLING: what the host and what the warden has found */
-	struct loop_timer kill_timer; /* while it settles, and after a dismissal */
+	struct loop_timer kill_timer;  /* while it settles, and after a dismissal */
+	struct loop_timer ack_timer;   /* while something has been heard that is not acknowledged */
+	struct loop_timer watch_timer; /* until the limits of a call are watched */
 	struct printed printed;
 	struct wire_reader reader;
 	uint64_t acked;
+	size_t unacked; /* bytes read since */
 	struct buf sending;
 	size_t sent; /* of sending */
 	unsigned grace_ms;
@@ -101,6 +113,7 @@ static void on_printed(void *arg, const char *bytes, size_t len)
 static void stop_socket(struct host *host)
 {
 	loop_remove_fd(&host->socket_entry);
+	loop_cancel_timer(&host->ack_timer);
 	buf_release(&host->sending);
 	host->sent = 0;
 }
@@ -130,13 +143,30 @@ static void send_queued(struct host *host)
 		loop_set_events(host->socket_entry, all ? EPOLLIN : EPOLLIN | EPOLLOUT);
 }
 
-static void acknowledge(struct host *host)
+static void put_ack(struct host *host)
 {
+	loop_cancel_timer(&host->ack_timer);
+	host->unacked = 0;
 	if (host->reader.seen == host->acked)
 		return;
 	host->acked = host->reader.seen;
 	wire_put_ack(&host->sending, host->acked);
-	send_queued(host);
+}
+
+static void on_ack_timer(void *arg)
+{
+	put_ack(arg);
+	send_queued(arg);
+}
+
+static void acknowledge(struct host *host)
+{
+	if (host->reader.seen == host->acked)
+		return;
+	if (host->unacked >= ACK_AT_ONCE)
+		on_ack_timer(host);
+	else if (host->ack_timer.slot == 0)
+		loop_arm_timer(host->loop, &host->ack_timer, ACK_MS, on_ack_timer, host);
 }
 
 /* ---- socket, inwards */
@@ -175,6 +205,11 @@ static void order(struct host *host, enum warden_order_type type, int signal)
 			(int)host->child.pid);
 }
 
+static void on_watch_timer(void *arg)
+{
+	order(arg, WARDEN_WATCH, 0);
+}
+
 /* The call has ended, and so does what it started. */
 static void settle(struct host *host)
 {
@@ -182,6 +217,7 @@ static void settle(struct host *host)
 	if (host->kept)
 		host->kept->rested = 0;
 	post(host, HOST_ON_ANSWER);
+	loop_cancel_timer(&host->watch_timer);
 	order(host, WARDEN_SWEEP, 0);
 	/* What the call left may keep it from ever answering. */
 	loop_arm_timer(host->loop, &host->kill_timer, SETTLE_MS, on_kill_timer, host);
@@ -273,6 +309,7 @@ static bool read_socket(struct host *host)
 		return false;
 	}
 	bytes->len += (size_t)got;
+	host->unacked += (size_t)got;
 	handle_messages(host);
 	return true;
 }
@@ -340,6 +377,7 @@ static void on_exit_event(void *arg, pid_t pid, int status)
 	printed_stop(&host->printed);
 	stop_socket(host);
 	loop_cancel_timer(&host->kill_timer);
+	loop_cancel_timer(&host->watch_timer);
 	post(host, HOST_ON_EXIT);
 	unkeep(host);
 	host->events->on_gone(host->arg);
@@ -436,8 +474,10 @@ static void resume(struct host *host)
 	host->state = (enum host_state)kept->state;
 	host->booted = kept->booted;
 	host->rested = kept->rested;
-	if (host->state == HOST_BUSY)
+	if (host->state == HOST_BUSY) {
 		printed_resume(&host->printed, (size_t)kept->output_left);
+		on_watch_timer(host);
+	}
 	send_queued(host);
 	if (host->state != HOST_SETTLING)
 		return;
@@ -497,6 +537,8 @@ void host_free(struct host *host)
 	loop_remove_fd(&host->socket_entry);
 	printed_stop(&host->printed);
 	loop_cancel_timer(&host->kill_timer);
+	loop_cancel_timer(&host->ack_timer);
+	loop_cancel_timer(&host->watch_timer);
 	wire_reader_release(&host->reader);
 	buf_release(&host->sending);
 	auto_close_fd(&host->child.socket_fd);
@@ -527,7 +569,8 @@ int host_give(struct host *host, const struct wire_call *call)
 		host->kept->output_left = host->printed.left;
 		host->kept->delivered = 0;
 	}
-	order(host, WARDEN_WATCH, 0);
+	loop_arm_timer(host->loop, &host->watch_timer, WATCH_AFTER_MS, on_watch_timer, host);
+	put_ack(host);
 	int result = wire_put_call(&host->sending, call);
 	if (result == 0)
 		send_queued(host);

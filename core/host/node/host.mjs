@@ -3,6 +3,7 @@
 
 import { setPriority } from "node:os";
 import "./output.mjs";
+import { environment, resetEnvironment } from "./env.mjs";
 import { connect, flush, send } from "./wire.mjs";
 import { Call } from "./call.mjs";
 import { loadTool, prepareTool } from "./load.mjs";
@@ -14,7 +15,6 @@ const SETTLE_TIMES = 5;
 const PREPARING_NICE = 10;
 
 const settings = { cacheDir: null, resultMax: Infinity, progressMax: Infinity };
-const environment = { ...process.env };
 const exitProcess = process.exit.bind(process);
 let home = "/";
 let tool = null;
@@ -36,9 +36,7 @@ function goHome() {
 // Each call begins as the first one did, whatever the one before changed.
 function resetProcess() {
   if (process.cwd() !== home) process.chdir(home);
-  for (const name of Object.keys(process.env)) if (!(name in environment)) delete process.env[name];
-  for (const name of Object.keys(environment))
-    if (process.env[name] !== environment[name]) process.env[name] = environment[name];
+  resetEnvironment();
 }
 
 // ---- what a call leaves behind
