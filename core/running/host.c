@@ -13,6 +13,7 @@
 #include "core/base/log.h"
 #include "core/base/xalloc.h"
 #include "core/running/printed.h"
+#include "core/running/quiet.h"
 #include "core/running/warden.h"
 
 /* Bytes taken from the socket in one turn. */
@@ -51,6 +52,7 @@ struct host {
 	size_t slot;                 /* at the keeper's */
 	struct kept_host *kept;      /* borrowed from the keeper; NULL: not kept */
 	bool rested, swept; /* in HOST_SETTLING: what the host and what the warden has found */
+	struct quiet sweeping, alone;  /* when the sweep at hand began; since when it is alone */
 	struct loop_timer kill_timer;  /* while it settles, and after a dismissal */
 	struct loop_timer ack_timer;   /* while something has been heard that is not acknowledged */
 	struct loop_timer watch_timer; /* until the limits of a call are watched */
@@ -205,6 +207,12 @@ static void order(struct host *host, enum warden_order_type type, int signal)
 			(int)host->child.pid);
 }
 
+static void sweep(struct host *host)
+{
+	host->sweeping = quiet_now();
+	order(host, WARDEN_SWEEP, 0);
+}
+
 static void on_watch_timer(void *arg)
 {
 	order(arg, WARDEN_WATCH, 0);
@@ -213,12 +221,16 @@ static void on_watch_timer(void *arg)
 /* The call has ended, and so does what it started. */
 static void settle(struct host *host)
 {
-	host->rested = host->swept = false;
+	host->rested = false;
 	if (host->kept)
 		host->kept->rested = 0;
 	post(host, HOST_ON_ANSWER);
+	/* A warden that watches has to be told that the call has ended. */
+	bool is_watching = host->watch_timer.slot == 0;
 	loop_cancel_timer(&host->watch_timer);
-	order(host, WARDEN_SWEEP, 0);
+	host->swept = !is_watching && quiet_holds(&host->alone);
+	if (!host->swept)
+		sweep(host);
 	/* What the call left may keep it from ever answering. */
 	loop_arm_timer(host->loop, &host->kill_timer, SETTLE_MS, on_kill_timer, host);
 }
@@ -339,6 +351,8 @@ static void read_control(struct host *host)
 			host->limit = (enum warden_limit)report.limit;
 		} else if (report.type == WARDEN_SWEPT) {
 			host->swept = true;
+			host->alone =
+				report.count == 0 ? host->sweeping : (struct quiet){ .newest = 0 };
 		}
 	}
 }
@@ -482,7 +496,7 @@ static void resume(struct host *host)
 	if (host->state != HOST_SETTLING)
 		return;
 	/* Once more, for the answer to the first time may have been read already. */
-	order(host, WARDEN_SWEEP, 0);
+	sweep(host);
 	loop_arm_timer(host->loop, &host->kill_timer, SETTLE_MS, on_kill_timer, host);
 }
 

@@ -17,7 +17,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -26,7 +25,6 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -35,25 +33,13 @@
 #define ROUND_PAUSE_NS 1000000
 #define WATCH_MS 200
 
-/* Numbers of processes are given in turn, and none faster than this. */
-#define PID_LEAST_NS 500
-#define PIDS_RESERVED 300        /* not given again once the largest has been reached */
-#define QUIET_MAX_NS 500000000LL /* for which nothing is believed without looking */
-
 struct pids {
 	pid_t *items; /* owned */
 	size_t count, capacity;
 };
 
-/* What is known to be so: that the host alone was there once the process `newest` had begun. */
-struct quiet {
-	long newest; /* -1: nothing is known */
-	int64_t since_ns, lasts_ns;
-};
-
 struct warden {
 	struct pids below; /* what list_all has found last */
-	struct quiet quiet;
 	pid_t host;
 	bool host_ended;
 	int host_status;
@@ -253,61 +239,6 @@ static unsigned kill_all(struct warden *warden, bool host_too)
 	return killed;
 }
 
-/* ---- whether anything has begun at all */
-
-static int64_t now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-/*
- * The number that was given last, to whatever process or thread in here or in a namespace below: the
- * last word of /proc/loadavg. -1 where there is none, or another file stands there (lxcfs).
- */
-static long newest_pid(void)
-{
-	struct statfs fs;
-	char text[128];
-	int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
-	ssize_t len = -1;
-	if (fd >= 0 && fstatfs(fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC)
-		len = read(fd, text, sizeof(text) - 1);
-	if (fd >= 0)
-		close(fd);
-	text[len > 0 ? len : 0] = '\0';
-	const char *at = strrchr(text, ' ');
-	long number = at ? take_number(&at) : -1;
-	return number > 0 ? number : -1;
-}
-
-/* Until all numbers might have been given once, and the last one be the same again. */
-static int64_t quiet_lasts_ns(void)
-{
-	char text[32];
-	const char *at = text;
-	if (!read_file("/proc/sys/kernel/pid_max", text, sizeof(text)))
-		return 0;
-	int64_t lasts = (take_number(&at) - PIDS_RESERVED) * (int64_t)PID_LEAST_NS;
-	return lasts < QUIET_MAX_NS ? lasts : QUIET_MAX_NS;
-}
-
-/* After each call: in most nothing was started, and to look for it takes longer than a small call. */
-static unsigned sweep(struct warden *warden)
-{
-	struct quiet *quiet = &warden->quiet;
-	int64_t now = now_ns();
-	long newest = newest_pid();
-	if (newest > 0 && newest == quiet->newest && now - quiet->since_ns < quiet->lasts_ns)
-		return 0;
-	unsigned killed = kill_all(warden, false);
-	*quiet = (struct quiet){
-		.newest = killed == 0 ? newest : -1, .since_ns = now, .lasts_ns = quiet_lasts_ns()
-	};
-	return killed;
-}
-
 static _Noreturn void end(struct warden *warden)
 {
 	unsigned killed = kill_all(warden, true);
@@ -368,7 +299,8 @@ static void obey(struct warden *warden)
 		warden->is_watching = warden->memory_kib > 0 || warden->processes > 0;
 	} else if (order.type == WARDEN_SWEEP) {
 		warden->is_watching = false;
-		struct warden_report report = { .type = WARDEN_SWEPT, .count = sweep(warden) };
+		struct warden_report report = { .type = WARDEN_SWEPT,
+			.count = kill_all(warden, false) };
 		send(WARDEN_FD, &report, sizeof(report), MSG_NOSIGNAL | MSG_DONTWAIT);
 	}
 }
@@ -386,7 +318,6 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	struct warden warden = { .host = (pid_t)numbers[0],
-		.quiet = { .newest = -1 },
 		.memory_kib = (unsigned long)numbers[1],
 		.processes = (unsigned long)numbers[2],
 		.is_wrapped = numbers[3] != 0 };
