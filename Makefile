@@ -184,15 +184,22 @@ $(BUILD)/fuzzers/%: $(BUILD)/obj/tests/fuzz/%.o $(CORE_LIB)
 .PHONY: lib-dir
 lib-dir: $(LIB_DIR)/host.stamp $(LIB_DIR)/node_modules.stamp $(if $(VARIANT),$(BUILD)/lib)
 
-# The warden of tool hosts (core/host/warden) is a program of its own, small and free of the core.
-$(LIB_DIR)/host.stamp: $(HOST_FILES) core/running/warden.h
+# The warden of tool hosts (core/host/warden) and what enters containers (core/host/enter) are programs
+# of their own, small and free of the core. The latter is static: nothing of this system's libraries is
+# to be mapped in a container.
+$(LIB_DIR)/host.stamp: $(HOST_FILES) core/running/warden.h $(LIB_DIR)/node_modules.stamp
 	@mkdir -p $(LIB_DIR)
 	@rm -rf $(LIB_DIR)/host
 	@cp -r core/host $(LIB_DIR)/host
+	@rm $(LIB_DIR)/host/warden/* $(LIB_DIR)/host/enter/* $(LIB_DIR)/host/bundle.mjs
 	$(call say,CC,core/host/warden/warden.c)
-	@rm $(LIB_DIR)/host/warden/*
 	$(Q)$(CC) $(BASE_FLAGS) $(WARNINGS) $(HARDENING) $(FORTIFY) -O2 $(HARDENING_LINK) \
 		-o $(LIB_DIR)/host/warden/warden core/host/warden/warden.c
+	$(call say,CC,core/host/enter)
+	$(Q)$(CC) $(BASE_FLAGS) $(WARNINGS) $(HARDENING) $(FORTIFY) -O2 -s -static-pie \
+		-o $(LIB_DIR)/host/enter/enter $(wildcard core/host/enter/*.c)
+	$(call say,BUNDLE,$(LIB_DIR)/host)
+	$(Q)node core/host/bundle.mjs $(LIB_DIR)
 	@touch $@
 
 $(LIB_DIR)/node_modules.stamp: core/host/node/package.json core/host/node/package-lock.json \

@@ -225,9 +225,10 @@ static int set_run_in(struct mount_options *options, const struct option_row *ro
 	const char *value, struct fail *why)
 {
 	(void)row;
-	if (strcmp(value, "daemon") != 0)
-		return fail_set(why, -EINVAL, "--run-in '%s' is not daemon", value);
+	if (strcmp(value, "daemon") != 0 && strcmp(value, "caller") != 0)
+		return fail_set(why, -EINVAL, "--run-in '%s' is neither daemon nor caller", value);
 	options->executor.rules.takes_all = true;
+	options->executor.rules.runs_there = strcmp(value, "caller") == 0;
 	return 0;
 }
 
@@ -271,6 +272,26 @@ static int check_rules(struct identity_rules *rules, struct fail *why)
 			rules->call_uid);
 	if (rules->call_gid == 0)
 		rules->call_gid = rules->call_uid;
+	return 0;
+}
+
+/* What runs in a container has its rights and sees what it sees: there is no second opinion. */
+static int check_run_in(const struct mount_options *options, struct fail *why)
+{
+	if (!options->executor.rules.runs_there)
+		return 0;
+	if (geteuid() != 0)
+		return fail_set(why, -EPERM,
+			"--run-in caller: only root can start tools in other containers; run pegfs as "
+			"root, or in each container");
+	if (options->executor.rules.has_one)
+		return fail_set(why, -EINVAL,
+			"--call-uid does not go with --run-in caller: a call in a container runs as "
+			"who calls");
+	if (options->executor.sandbox != SANDBOX_NONE)
+		return fail_set(why, -EINVAL,
+			"--sandbox does not go with --run-in caller: bubblewrap would be needed in "
+			"each container, which confines tools itself");
 	return 0;
 }
 
@@ -333,9 +354,10 @@ static const struct option_row rows[] = {
 	{ "env-file", 0, "FILE", "the same, a line each", OTHER(set_env_file) },
 	{ "integrations", 0, "FILE", "JSON that becomes OFFICER_RESOURCES and what follows from it",
 		OTHER(set_integrations) },
-	{ "run-in", 0, "daemon",
-		"also take calls from other containers and namespaces, and run them in\n"
-		"those of the daemon (default: they are refused); never as root",
+	{ "run-in", 0, "WHERE",
+		"take calls from other containers and namespaces too (else they are\n"
+		"refused), and run them: caller: where their caller lives, with its\n"
+		"rights; daemon: in the namespaces of the daemon, never as root",
 		OTHER(set_run_in) },
 	{ "call-uid", 0, "UID", "run all calls as this user, not as who calls; never root",
 		OTHER(set_call_uid) },
@@ -609,7 +631,8 @@ int options_parse(
 		return why->code;
 	if (!options->lib_dir)
 		options->lib_dir = libdir_find(why);
-	if (!why->code && check_rules(&options->executor.rules, why) == 0)
+	if (!why->code && check_rules(&options->executor.rules, why) == 0 &&
+		check_run_in(options, why) == 0)
 		check_sandbox(options, why);
 	if (!why->code)
 		check_audit(options, why);
@@ -640,6 +663,11 @@ int options_load_environment(
 	return why->code;
 }
 
+static const char *run_in(const struct identity_rules *rules)
+{
+	return rules->runs_there ? "caller" : "daemon";
+}
+
 int options_render(const struct mount_options *options, struct buf *out)
 {
 	buf_printf(out, "mountpoint=%s\nat=%s\ntools=%s\nlib-dir=%s\nallow_other=%s\n",
@@ -657,7 +685,7 @@ int options_render(const struct mount_options *options, struct buf *out)
 	const struct identity_rules *rules = &options->executor.rules;
 	buf_printf(out, "sandbox=%s\n", sandbox_names[options->executor.sandbox]);
 	if (rules->takes_all)
-		buf_puts(out, "run-in=daemon\n");
+		buf_printf(out, "run-in=%s\n", run_in(rules));
 	if (rules->has_one)
 		buf_printf(out, "call-uid=%u\ncall-gid=%u\n", (unsigned)rules->call_uid,
 			(unsigned)rules->call_gid);
@@ -687,7 +715,7 @@ static void put_word(struct buf *out, const char *name, const char *value)
 static void put_rules(const struct identity_rules *rules, struct buf *out)
 {
 	char id[16];
-	put_word(out, "run-in", rules->takes_all ? "daemon" : NULL);
+	put_word(out, "run-in", rules->takes_all ? run_in(rules) : NULL);
 	if (!rules->has_one)
 		return;
 	snprintf(id, sizeof(id), "%u", (unsigned)rules->call_uid);

@@ -146,9 +146,13 @@ static int make_running(struct server *server, const struct statedir *state, str
 	struct executor_config config = options->executor;
 	if (options->integrations && stat(options->integrations, &server->integrations) < 0)
 		return fail_errno(why, "integrations '%s'", options->integrations);
-	if (options_load_environment(options, &environment, why) < 0)
+	uint8_t secret[SIPHASH_SECRET_SIZE];
+	if (options_load_environment(options, &environment, why) < 0 ||
+		statedir_get_secret(state, secret, sizeof(secret), why) < 0)
 		return why->code;
+	place_use_secret(secret); /* the state has keys of places from before */
 	config.lib_dir = options->lib_dir;
+	config.shown_at = options->shown_at;
 	config.state_dir = state->path;
 	config.env = (const char *const *)environment.items;
 	config.timeout_ms = cap_timeout(config.timeout_ms);

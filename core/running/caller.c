@@ -108,9 +108,6 @@ static bool load_rights(
 static void load_place(struct identity *who, pid_t tid)
 {
 	place_load(&who->place, tid, who->uid, who->gid);
-	/* Those of another user namespace mean nothing here. */
-	if (who->place.differs & 1U << PLACE_USER)
-		who->caps = 0;
 }
 
 void caller_load_identity(struct identity *who, uid_t uid, gid_t gid, pid_t tid)
@@ -145,8 +142,7 @@ void caller_demote(struct caller *caller, uid_t uid, gid_t gid)
 void caller_confine(struct caller *caller, uint64_t caps, const struct place *place)
 {
 	caller->who.caps &= caps;
-	if (place_is_here(&caller->who.place))
-		caller->who.place = *place;
+	caller->who.place = place_mix(&caller->who.place, place);
 }
 
 bool process_equal(const struct process *a, const struct process *b)

@@ -45,8 +45,8 @@ void caller_load_reader(struct caller *caller, uid_t uid, gid_t gid, pid_t tid);
 void caller_load_identity(struct identity *who, uid_t uid, gid_t gid, pid_t tid);
 
 /*
- * It uses what another one has opened: it has the rights that both have, and is here only where both
- * are. A descriptor can be handed to somebody with more rights, who writes what he is given.
+ * It uses what another one has opened: it has the rights that both have, and is at a place only where
+ * both are. A descriptor can be handed to somebody with more rights, who writes what he is given.
  */
 void caller_confine(struct caller *caller, uint64_t caps, const struct place *place);
 

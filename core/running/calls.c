@@ -108,6 +108,7 @@ int calls_start(struct calls *calls, const struct call_order *order, call_on_end
 			.tool = entry->call.tool,
 			.params = params,
 			.who = &order->caller->who,
+			.tid = order->caller->tid,
 			.timeout_ms = calls->config.timeout_ms,
 			.tag = entry->call.seq,
 			.nested = is_nested(calls, order->caller),

@@ -74,6 +74,8 @@ static void copy_config(struct executor *executor, const struct executor_config 
 	copy_env(executor, given->env);
 	config->lib_dir = executor->lib_dir = xstrdup(given->lib_dir);
 	config->state_dir = executor->state_dir = xstrdup(given->state_dir);
+	if (given->shown_at)
+		config->shown_at = executor->shown_at = xstrdup(given->shown_at);
 }
 
 void executor_set_env(struct executor *executor, const char *const *env)
@@ -165,27 +167,30 @@ void executor_free(struct executor *executor)
 	free(executor->bwrap);
 	free(executor->lib_dir);
 	free(executor->state_dir);
+	free(executor->shown_at);
 	free(executor->shares);
 	free(executor);
 }
 
-struct share *executor_share(struct executor *executor, uid_t uid)
+struct share *executor_share(struct executor *executor, const struct identity *who)
 {
 	struct share *unused = NULL;
 	for (size_t i = 0; i < executor->share_count; i++) {
 		struct share *share = &executor->shares[i];
-		if (share->uid == uid)
+		if (share->uid == who->uid && share->tenant == who->place.tenant)
 			return share;
 		if (share->waiting == 0 && share->running == 0)
 			unused = share;
 	}
 	if (unused) {
-		unused->uid = uid;
+		unused->uid = who->uid;
+		unused->tenant = who->place.tenant;
 		return unused;
 	}
 	executor->shares = xgrow(executor->shares, executor->share_count, &executor->share_capacity,
 		sizeof(*executor->shares));
-	executor->shares[executor->share_count] = (struct share){ .uid = uid };
+	executor->shares[executor->share_count] =
+		(struct share){ .uid = who->uid, .tenant = who->place.tenant };
 	return &executor->shares[executor->share_count++];
 }
 
@@ -214,7 +219,7 @@ static void start(struct job *job)
 {
 	struct executor *executor = job->executor;
 	executor->running++;
-	executor_share(executor, job->pool->who.uid)->running++;
+	executor_share(executor, &job->pool->who)->running++;
 	/* A tool's own limit may be lower, never higher. */
 	unsigned longest_ms = executor->config.timeout_ms;
 	if (job->timeout_ms == 0 || job->timeout_ms > longest_ms)
@@ -240,7 +245,7 @@ void executor_resume(struct job *job)
 	struct executor *executor = job->pool->executor;
 	job->state = JOB_RUNNING;
 	executor->running++;
-	executor_share(executor, job->pool->who.uid)->running++;
+	executor_share(executor, &job->pool->who)->running++;
 	arm(job, job->timeout_ms);
 }
 
@@ -253,7 +258,7 @@ static void leave_host(struct job *job)
 	job->worker->job = NULL;
 	job->worker = NULL;
 	executor->running--;
-	executor_share(executor, job->pool->who.uid)->running--;
+	executor_share(executor, &job->pool->who)->running--;
 }
 
 static void requeue(struct job *job)
@@ -367,7 +372,7 @@ void executor_post(struct job *job, enum job_event event)
 
 static int check_room(struct executor *executor, const struct identity *who, struct fail *why)
 {
-	const struct share *share = executor_share(executor, who->uid);
+	const struct share *share = executor_share(executor, who);
 	if (share->waiting + share->running >= executor->config.queue_per_uid)
 		return fail_set(why, -EBUSY,
 			"%u calls of uid %u wait or run already; try again when some have finished",
@@ -387,12 +392,17 @@ struct job *executor_submit(struct executor *executor, const struct job_request 
 		spawn_check_identity(&who, why) < 0 ||
 		(!request->nested && check_room(executor, &who, why) < 0))
 		return NULL;
-	struct job *job = job_new(request, events, arg, why);
-	if (!job)
+	struct pool *pool = schedule_pool(executor, request->tool, &who);
+	struct job *job = NULL;
+	if (elsewhere_hold(pool, request->tid, why) == 0)
+		job = job_new(request, events, arg, why);
+	if (!job) {
+		schedule_drop_empty(executor);
 		return NULL;
+	}
 	job->executor = executor;
 	job->serial = executor->next_serial++;
-	job->pool = schedule_pool(executor, request->tool, &who);
+	job->pool = pool;
 	/* Before those that are not nested: it must not wait for a host behind them. */
 	schedule_push(job, job->nested);
 	schedule_run(executor);

@@ -25,8 +25,10 @@ struct keeper;
 
 /* Everything is copied. Zero in a number means its default (executor_config_defaults). */
 struct executor_config {
-	const char *lib_dir;     /* holds host/ (the host scripts) and node_modules/ (jiti) */
-	const char *state_dir;   /* private, on tmpfs; caches lie below it, one for each uid */
+	const char *lib_dir;   /* holds host/ (the host scripts) and node_modules/ (jiti) */
+	const char *state_dir; /* private, on tmpfs; caches lie below it, one for each uid */
+	const char
+		*shown_at; /* where callers elsewhere see the tools' directories; NULL: nowhere */
 	const char *const *env;  /* NULL-terminated NAME=VALUE: the whole environment of a tool */
 	unsigned hosts_max;      /* host processes at once */
 	unsigned hosts_per_tool; /* of one tool and identity */
@@ -87,6 +89,7 @@ struct job_request {
 	struct tool *tool;          /* a reference is taken */
 	const json_t *params;       /* complete and checked; copied */
 	const struct identity *who; /* copied */
+	pid_t tid;                  /* the thread that called, and waits; 0: none does */
 	unsigned timeout_ms;        /* 0: the tool's; never more than the executor's */
 	uint64_t tag;               /* by which the keeper's next process finds it; not 0 */
 	bool nested;                /* made by a call that runs: never waits for a free host,

@@ -42,6 +42,14 @@ bool identity_is_self(const struct identity *who)
 	       memcmp(who->groups, self.groups, self.group_count * sizeof(*self.groups)) == 0;
 }
 
+static int refuse_mixed(struct fail *why)
+{
+	return fail_set(why, -EACCES,
+		"the call file was opened at one place and written to at another (other containers, "
+		"sandboxes or cgroups), so nobody can tell where the tool is to run; open it where "
+		"you write to it");
+}
+
 static int refuse_elsewhere(const struct identity *caller, struct fail *why)
 {
 	char parts[128];
@@ -51,12 +59,15 @@ static int refuse_elsewhere(const struct identity *caller, struct fail *why)
 			"or hides from it, or the daemon's /proc is not its own), and so with which "
 			"rights the tool may run; run pegfs in the pid namespace of all callers (the "
 			"host's), or mount with --call-uid UID, as which all calls are run then");
+	if (caller->place.differs & PLACE_MIXED)
+		return refuse_mixed(why);
 	place_describe(&caller->place, parts, sizeof(parts));
 	return fail_set(why, -EACCES,
 		"the caller lives in another container or sandbox than pegfs (other %s), and a tool "
 		"that runs here would have more rights than it has; run pegfs in that container, or "
-		"mount with --call-uid UID (all calls run here as that user), or with --run-in "
-		"daemon (they run here, each with its caller's uid)",
+		"mount with --run-in caller (calls run where their caller lives), with --run-in "
+		"daemon (they run here, each with its caller's uid) or with --call-uid UID (all "
+		"calls run here as that user)",
 		parts);
 }
 
@@ -72,8 +83,11 @@ int identity_resolve(const struct identity *caller, const struct identity_rules 
 	*who = *caller;
 	if (place_is_here(&caller->place))
 		return 0;
-	if (!rules->takes_all || !caller->place.is_known)
+	if (!rules->takes_all || !caller->place.is_known ||
+		(rules->runs_there && caller->place.differs & PLACE_MIXED))
 		return refuse_elsewhere(caller, why);
+	if (rules->runs_there)
+		return 0;
 	who->caps = 0;
 	if (caller->uid == 0)
 		return fail_set(why, -EACCES,

@@ -17,14 +17,16 @@ struct identity {
 	gid_t gid;
 	gid_t groups[IDENTITY_GROUPS_MAX]; /* supplementary groups, as getgroups(2) gives them */
 	size_t group_count;
-	uint64_t caps; /* capabilities(7) that it may have at most, as bits */
+	/* capabilities(7) that it may have at most, as bits; in its own user namespace */
+	uint64_t caps;
 	struct place place;
 };
 
 /* How calls are run, whoever makes them: `pegfs mount`'s --run-in, --call-uid and --call-gid. */
 struct identity_rules {
-	bool takes_all; /* callers that live elsewhere as well */
-	bool has_one;   /* all run as call_uid and call_gid, else each as its caller */
+	bool takes_all;  /* callers that live elsewhere as well */
+	bool runs_there; /* and they are run where they live: anchor.h */
+	bool has_one;    /* all run as call_uid and call_gid, else each as its caller */
 	uid_t call_uid;
 	gid_t call_gid;
 };
@@ -38,9 +40,9 @@ bool identity_equal(const struct identity *a, const struct identity *b);
 bool identity_is_self(const struct identity *who);
 
 /*
- * As whom a call is run. 0, or -EACCES and *why, which names the way out: a caller that lives
+ * As whom a call is run, and at which place. 0, or -EACCES and *why, which names the way out: a caller that lives
  * elsewhere (place.h) is confined to that place, but a tool that runs here is not. Where it is let in
- * nevertheless, it still never runs as root: root of a container is not root of this machine.
+ * nevertheless, it still never runs as root here: root of a container is not root of this machine.
  */
 int identity_resolve(const struct identity *caller, const struct identity_rules *rules,
 	struct identity *who, struct fail *why);

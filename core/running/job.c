@@ -106,6 +106,7 @@ struct job *job_new(const struct job_request *request, const struct job_events *
 	job->id = xstrdup(request->call_id);
 	job->params = params;
 	job->tag = request->tag;
+	job->tid = request->tid;
 	job->secrets = pick_secrets(request->tool, request->params);
 	job->scrub = scrub_new(request->tool, request->params);
 	job->events = events;

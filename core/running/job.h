@@ -64,6 +64,7 @@ struct job {
 	struct loop_timer timer;
 	uint64_t serial;           /* order of submission */
 	uint64_t tag;              /* of job_request */
+	pid_t tid;                 /* the same */
 	uint64_t waiting_since_ms; /* by the loop's clock */
 	unsigned timeout_ms;
 	bool nested;

@@ -2,16 +2,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/nsfs.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "core/base/auto.h"
+#include "core/base/buf.h"
 #include "core/base/map.h"
 
 static const struct {
@@ -30,20 +34,94 @@ struct file_id {
 	uint64_t dev, ino;
 };
 
-/*
- * 0 or a negative errno: all or nothing. A caller chooses its root directory: on a file system of its
- * own, or on ours, which would wait for us. So nobody is asked: the numbers are those that are known.
- */
-static int look(struct file_id ids[PLACE_PARTS], pid_t tid)
+/* All that makes a place. */
+struct look {
+	struct file_id ids[PLACE_PARTS];
+	uint64_t root_mount; /* its number, which is never used again from Linux 6.8 on */
+};
+
+static struct {
+	uint8_t bytes[SIPHASH_SECRET_SIZE];
+	bool is_set;
+} secret;
+
+void place_use_secret(const uint8_t given[SIPHASH_SECRET_SIZE])
 {
+	memcpy(secret.bytes, given, sizeof(secret.bytes));
+	secret.is_set = true;
+}
+
+static uint64_t digest(const struct buf *bytes)
+{
+	if (!secret.is_set) {
+		uint8_t fresh[SIPHASH_SECRET_SIZE];
+		if (getrandom(fresh, sizeof(fresh), 0) != (ssize_t)sizeof(fresh))
+			abort(); /* it cannot fail for so few bytes */
+		place_use_secret(fresh);
+	}
+	return siphash(secret.bytes, bytes->data, bytes->len) | 1;
+}
+
+#ifndef STATX_MNT_ID_UNIQUE
+#define STATX_MNT_ID_UNIQUE 0x4000U
+#endif
+
+/*
+ * Nobody is asked: a caller chooses its root directory, which may lie on a file system that it serves,
+ * or on ours, which would wait for us. So the numbers are those that are known.
+ */
+static int identify(struct look *look, size_t part, int dir_fd, const char *path, int flags)
+{
+	struct statx st;
+	if (statx(dir_fd, path, flags | AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT,
+		    STATX_INO | STATX_MNT_ID_UNIQUE, &st) < 0)
+		return -errno;
+	look->ids[part] =
+		(struct file_id){ (uint64_t)st.stx_dev_major << 32 | st.stx_dev_minor, st.stx_ino };
+	if (part == PLACE_ROOT && st.stx_mask & STATX_MNT_ID_UNIQUE)
+		look->root_mount = st.stx_mnt_id;
+	return 0;
+}
+
+static int read_text(pid_t tid, const char *name, char text[PLACE_TEXT_MAX])
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)tid, name);
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd < 0 ? -1 : read(fd, text, PLACE_TEXT_MAX - 1);
+	if (got < 0)
+		return -errno;
+	text[got] = '\0';
+	return got < PLACE_TEXT_MAX - 1 ? 0 : -E2BIG;
+}
+
+int place_read_cgroups(pid_t tid, char text[PLACE_TEXT_MAX])
+{
+	return read_text(tid, "cgroup", text);
+}
+
+int place_read_label(pid_t tid, char text[PLACE_TEXT_MAX])
+{
+	int result = read_text(tid, "attr/current", text);
+	if (result == -EINVAL || result == -ENOENT || result == -EOPNOTSUPP) {
+		*text = '\0'; /* no security module has labels */
+		return 0;
+	}
+	if (result == 0)
+		text[strcspn(text, "\n")] = '\0';
+	return result;
+}
+
+/* 0 or a negative errno: all or nothing. */
+static int look(struct look *look, pid_t tid)
+{
+	*look = (struct look){ .root_mount = 0 };
 	for (size_t i = 0; i < PLACE_PARTS; i++) {
 		char path[64];
-		struct statx st;
 		snprintf(path, sizeof(path), "/proc/%d/%s", (int)tid, parts[i].link);
-		if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO, &st) < 0)
-			return -errno;
-		ids[i] =
-			(struct file_id){ makedev(st.stx_dev_major, st.stx_dev_minor), st.stx_ino };
+		int result = identify(look, i, AT_FDCWD, path, 0);
+		if (result < 0)
+			return result;
 	}
 	return 0;
 }
@@ -52,14 +130,14 @@ static int look(struct file_id ids[PLACE_PARTS], pid_t tid)
  * Who has the same ids may look (ptrace(2), PTRACE_MODE_READ_FSCREDS). Changing them clears the
  * signal that ties this process to its parent, which is set again.
  */
-static int look_as(struct file_id ids[PLACE_PARTS], pid_t tid, uid_t uid, gid_t gid)
+static int look_as(struct look *found, pid_t tid, uid_t uid, gid_t gid)
 {
 	int death_signal = 0;
 	prctl(PR_GET_PDEATHSIG, &death_signal);
 	pid_t parent = getppid();
 	setfsgid(gid);
 	setfsuid(uid);
-	int result = look(ids, tid);
+	int result = look(found, tid);
 	setfsuid(geteuid());
 	setfsgid(getegid());
 	if (death_signal != 0 && prctl(PR_SET_PDEATHSIG, death_signal) == 0 && getppid() != parent)
@@ -76,34 +154,101 @@ static bool is_own_proc(void)
 	return strtol(text, NULL, 10) == (long)getpid();
 }
 
-/* They never change. */
-static const struct file_id *own_ids(void)
+/* It never changes. */
+static const struct look *own_look(void)
 {
-	static struct file_id ids[PLACE_PARTS];
+	static struct look own;
 	static bool is_loaded;
 	if (!is_loaded)
-		is_loaded = is_own_proc() && look(ids, getpid()) == 0;
-	return is_loaded ? ids : NULL;
+		is_loaded = is_own_proc() && look(&own, getpid()) == 0;
+	return is_loaded ? &own : NULL;
+}
+
+static uint32_t find_differences(const struct look *found, const struct look *own)
+{
+	uint32_t differs = 0;
+	for (size_t i = 0; i < PLACE_PARTS; i++)
+		if (found->ids[i].dev != own->ids[i].dev || found->ids[i].ino != own->ids[i].ino)
+			differs |= 1U << i;
+	return differs;
+}
+
+static uint64_t make_key(const struct look *found, const char *cgroups, const char *label)
+{
+	auto_buf struct buf bytes = BUF_INIT(sizeof(*found) + (size_t)2 * PLACE_TEXT_MAX);
+	buf_append(&bytes, (const char *)found, sizeof(*found));
+	buf_append(&bytes, cgroups, strlen(cgroups) + 1);
+	buf_append(&bytes, label, strlen(label) + 1);
+	return bytes.failed ? 0 : digest(&bytes);
+}
+
+static uint64_t find_tenant(pid_t tid, const struct look *own)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)tid, parts[PLACE_PID].link);
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	uint64_t tenant = 0;
+	struct stat st;
+	while (fd >= 0 && fstat(fd, &st) == 0 && st.st_ino != own->ids[PLACE_PID].ino) {
+		tenant = st.st_ino;
+		int parent = ioctl(fd, NS_GET_PARENT);
+		close(fd);
+		fd = parent;
+	}
+	return tenant;
 }
 
 void place_load(struct place *place, pid_t tid, uid_t uid, gid_t gid)
 {
-	struct file_id ids[PLACE_PARTS] = { { 0, 0 } };
-	const struct file_id *own = own_ids();
+	struct look found;
+	const struct look *own = own_look();
 	*place = (struct place){ .is_known = false };
 	if (tid <= 0 || !own)
 		return;
-	int result = look(ids, tid);
+	int result = look(&found, tid);
 	if ((result == -EACCES || result == -EPERM) && geteuid() == 0)
-		result = look_as(ids, tid, uid, gid);
+		result = look_as(&found, tid, uid, gid);
 	if (result < 0)
 		return;
-	place->is_known = true;
+	place->differs = find_differences(&found, own);
+	char cgroups[PLACE_TEXT_MAX], label[PLACE_TEXT_MAX];
+	if (place->differs && place_read_cgroups(tid, cgroups) == 0 &&
+		place_read_label(tid, label) == 0)
+		place->key = make_key(&found, cgroups, label);
+	place->is_known = !place->differs || place->key != 0;
+	if (place->differs & 1U << PLACE_PID)
+		place->tenant = find_tenant(tid, own);
+}
+
+bool place_of(
+	struct place *place, const int fds[PLACE_PARTS], const char *cgroups, const char *label)
+{
+	struct look found = { .root_mount = 0 };
+	const struct look *own = own_look();
+	*place = (struct place){ .is_known = false };
 	for (size_t i = 0; i < PLACE_PARTS; i++)
-		if (ids[i].dev != own[i].dev || ids[i].ino != own[i].ino)
-			place->differs |= 1U << i;
-	if (place->differs)
-		place->key = map_hash(MAP_HASH_SEED, ids, sizeof(ids)) | 1;
+		if (!own || identify(&found, i, fds[i], "", AT_EMPTY_PATH) < 0)
+			return false;
+	place->differs = find_differences(&found, own);
+	place->key = place->differs ? make_key(&found, cgroups, label) : 0;
+	place->is_known = !place->differs || place->key != 0;
+	return place->is_known;
+}
+
+const char *place_link(enum place_part part)
+{
+	return parts[part].link;
+}
+
+struct place place_mix(const struct place *a, const struct place *b)
+{
+	if (place_equal(a, b))
+		return *a;
+	const uint64_t keys[] = { a->key, b->key };
+	return (struct place){ .is_known = a->is_known && b->is_known,
+		.differs = a->differs | b->differs | PLACE_MIXED,
+		.key = map_hash(MAP_HASH_SEED, keys, sizeof(keys)) | 1,
+		.tenant = a->tenant ? a->tenant : b->tenant };
 }
 
 struct place place_here(void)

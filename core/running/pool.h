@@ -10,6 +10,7 @@
 #ifndef PEGFS_RUNNING_POOL_H
 #define PEGFS_RUNNING_POOL_H
 
+#include "core/running/anchor.h"
 #include "core/running/executor.h"
 #include "core/running/host.h"
 #include "core/running/job.h"
@@ -23,6 +24,8 @@ struct pool {
 	struct executor *executor; /* borrowed */
 	struct tool *tool;         /* a reference; its dir and entry name the pool */
 	struct identity who;
+	struct anchor
+		*anchor; /* a reference; NULL: its hosts run here, or its place is not held (yet) */
 	enum runtime runtime;
 	struct job *first, **last; /* that wait, owned */
 	size_t waiting;            /* of them */
@@ -44,26 +47,27 @@ struct worker {
 	struct worker *next;
 };
 
-/* What one uid has in the executor; a pointer to it is good until the next look-up. */
+/* What one user has in the executor; a pointer to it is good until the next look-up. */
 struct share {
 	uid_t uid;
+	uint64_t tenant; /* of its place: root of a container is not that of another */
 	unsigned waiting, running;
 };
 
 struct preparer;
 
 struct executor {
-	struct loop *loop;                /* borrowed */
-	struct executor_config config;    /* its strings are these three */
-	char *lib_dir, *state_dir, **env; /* owned */
-	char *programs[RUNTIMES];         /* owned; node, python3; NULL where not installed */
-	char *scripts[RUNTIMES];          /* owned; below lib_dir */
-	char *warden;                     /* owned; below lib_dir */
-	char *bwrap;                      /* owned; NULL where no sandbox is wanted */
-	struct pool *pools;               /* owned */
-	struct preparer *preparer;        /* owned; NULL until a tool is to be prepared */
-	struct worker *workers;           /* owned */
-	struct share *shares;             /* owned; of each uid that has jobs */
+	struct loop *loop;                           /* borrowed */
+	struct executor_config config;               /* its strings are these */
+	char *lib_dir, *state_dir, *shown_at, **env; /* owned */
+	char *programs[RUNTIMES];  /* owned; node, python3; NULL where not installed */
+	char *scripts[RUNTIMES];   /* owned; below lib_dir */
+	char *warden;              /* owned; below lib_dir */
+	char *bwrap;               /* owned; NULL where no sandbox is wanted */
+	struct pool *pools;        /* owned */
+	struct preparer *preparer; /* owned; NULL until a tool is to be prepared */
+	struct worker *workers;    /* owned */
+	struct share *shares;      /* owned; of each user that has jobs */
 	size_t share_count, share_capacity;
 	unsigned waiting, running;
 	uint64_t next_serial, round;
@@ -76,7 +80,7 @@ struct executor {
 
 /* ---- executor.c */
 
-struct share *executor_share(struct executor *executor, uid_t uid);
+struct share *executor_share(struct executor *executor, const struct identity *who);
 
 /* Tells a job of an event and does what its table says. The job may be gone afterwards. */
 void executor_post(struct job *job, enum job_event event);
@@ -92,6 +96,24 @@ void executor_resume(struct job *job);
 
 /* Tells of jobs that have ended now, not in the next turn. Not from within executor_submit(). */
 void executor_report_ends(struct executor *executor);
+
+/* ---- elsewhere.c: hosts where the caller lives */
+
+/* Whether calls of who run where it lives, and not here. */
+bool elsewhere_is_for(const struct executor *executor, const struct identity *who);
+
+/*
+ * Holds the place of a pool whose calls run elsewhere, for the hosts that may be started; tid is a
+ * thread that lives there and waits for us. 0 or *why.
+ */
+int elsewhere_hold(struct pool *pool, pid_t tid, struct fail *why);
+
+/* What a tool's directory is called there. The caller's. */
+char *elsewhere_tool_dir(const struct executor *executor, const struct tool *tool);
+
+/* Starts a host of a pool there. NULL and *why. */
+struct host *elsewhere_start_host(
+	const struct pool *pool, struct host_setup *setup, const char *heap, struct fail *why);
 
 /* ---- recover.c */
 
@@ -131,15 +153,15 @@ void prepare_free(struct preparer *preparer); /* NULL is allowed */
 
 /*
  * A host process for who with the executor's limits and settings, in a sandbox where there is to be
- * one; tool: that it will run, NULL where it runs none. The caller's. NULL and *why.
+ * one; pool: for whose tool, and where its calls run; NULL: it runs none. The caller's. NULL and *why.
  */
 struct host *worker_start_host(struct executor *executor, const struct identity *who,
-	enum runtime runtime, const struct tool *tool, const struct host_events *events, void *arg,
+	enum runtime runtime, const struct pool *pool, const struct host_events *events, void *arg,
 	struct fail *why);
 
-/* Starts a host for who; tool: for this one only, NULL: a spare. NULL and *why. */
+/* Starts a host for who; pool: for this one only, NULL: a spare. NULL and *why. */
 struct worker *worker_start(struct executor *executor, const struct identity *who,
-	enum runtime runtime, const struct tool *tool, struct fail *why);
+	enum runtime runtime, const struct pool *pool, struct fail *why);
 
 /* Takes up the host of a keeper's slot. NULL and *why. */
 struct worker *worker_adopt(struct executor *executor, size_t slot, struct fail *why);

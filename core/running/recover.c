@@ -139,6 +139,7 @@ void executor_recover(struct executor *executor, const struct executor_heirs *he
 /* What is put by: this, and behind it the parameters as JSON. */
 struct waiting {
 	struct identity who;
+	pid_t tid; /* it waits still, or its place is another one by now */
 	unsigned timeout_ms;
 	bool nested;
 };
@@ -148,9 +149,10 @@ void recover_put_by(const struct job *job)
 	const struct keeper *keeper = job->executor->config.keeper;
 	if (!keeper || !job->params)
 		return;
-	const struct waiting waiting = {
-		.who = job->pool->who, .timeout_ms = job->timeout_ms, .nested = job->nested
-	};
+	const struct waiting waiting = { .who = job->pool->who,
+		.tid = job->tid,
+		.timeout_ms = job->timeout_ms,
+		.nested = job->nested };
 	auto_buf struct buf bytes = BUF_INIT(PUT_BY_MAX);
 	buf_append(&bytes, (const char *)&waiting, sizeof(waiting));
 	buf_puts(&bytes, job->params);
@@ -193,6 +195,7 @@ struct job *executor_resubmit(struct executor *executor, uint64_t tag, struct to
 		.tool = tool,
 		.params = params,
 		.who = &waiting.who,
+		.tid = waiting.tid,
 		.timeout_ms = waiting.timeout_ms,
 		.tag = tag,
 		.nested = waiting.nested };

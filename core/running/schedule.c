@@ -43,6 +43,7 @@ void schedule_drop_empty(struct executor *executor)
 			continue;
 		}
 		*at = pool->next;
+		anchor_unref(pool->anchor);
 		tool_unref(pool->tool);
 		free(pool);
 	}
@@ -63,7 +64,7 @@ void schedule_push(struct job *job, bool at_front)
 	}
 	pool->waiting++;
 	job->executor->waiting++;
-	executor_share(job->executor, pool->who.uid)->waiting++;
+	executor_share(job->executor, &pool->who)->waiting++;
 }
 
 void schedule_remove(struct job *job)
@@ -78,7 +79,7 @@ void schedule_remove(struct job *job)
 	job->next = NULL;
 	pool->waiting--;
 	job->executor->waiting--;
-	executor_share(job->executor, pool->who.uid)->waiting--;
+	executor_share(job->executor, &pool->who)->waiting--;
 }
 
 /* ---- a host for a job */
@@ -111,11 +112,17 @@ static size_t count_settling(const struct executor *executor, const struct pool 
 	return count;
 }
 
-static unsigned count_of_uid(const struct executor *executor, uid_t uid)
+static bool is_same_user(const struct identity *a, const struct identity *b)
+{
+	return a->uid == b->uid && a->place.tenant == b->place.tenant;
+}
+
+static unsigned count_of_user(const struct executor *executor, const struct identity *who)
 {
 	unsigned count = 0;
 	for (const struct worker *worker = executor->workers; worker; worker = worker->next)
-		count += worker->pool && worker->pool->who.uid == uid && worker_counts(worker);
+		count += worker->pool && is_same_user(&worker->pool->who, who) &&
+			 worker_counts(worker);
 	return count;
 }
 
@@ -132,10 +139,10 @@ static bool may_take(
 		return true;
 	if (loop_now_ms(executor->loop) - pool->first->waiting_since_ms < TAKE_AFTER_MS)
 		return false;
-	if (other->who.uid == pool->who.uid)
+	if (is_same_user(&other->who, &pool->who))
 		return count_of_pool(executor, pool) == 0;
-	unsigned own = count_of_uid(executor, pool->who.uid);
-	return own == 0 || own + 1 < count_of_uid(executor, other->who.uid);
+	unsigned own = count_of_user(executor, &pool->who);
+	return own == 0 || own + 1 < count_of_user(executor, &other->who);
 }
 
 /*
@@ -177,7 +184,7 @@ static struct worker *get_worker(struct executor *executor, struct pool *pool, s
 		}
 		if (!nested && count >= config->hosts_max && !make_room(executor, pool))
 			return NULL;
-		worker = worker_start(executor, &pool->who, pool->runtime, pool->tool, why);
+		worker = worker_start(executor, &pool->who, pool->runtime, pool, why);
 	}
 	if (worker)
 		worker_bind(worker, pool);
@@ -194,8 +201,8 @@ static bool goes_before(
 {
 	if (pool->first->nested != other->first->nested)
 		return pool->first->nested;
-	unsigned running = executor_share(executor, pool->who.uid)->running;
-	unsigned other_running = executor_share(executor, other->who.uid)->running;
+	unsigned running = executor_share(executor, &pool->who)->running;
+	unsigned other_running = executor_share(executor, &other->who)->running;
 	if (running != other_running)
 		return running < other_running;
 	return pool->first->serial < other->first->serial;

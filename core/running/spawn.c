@@ -23,7 +23,7 @@
 #include "core/running/warden.h"
 
 #define REPORT_FD 4 /* in the child, until exec closes it */
-#define ASIDE_FD 10 /* descriptors are first moved here and above, out of each other's way */
+#define ASIDE_FD 32 /* descriptors are first moved here and above, out of each other's way */
 #define SIGNAL_MAX 64
 
 /*
@@ -82,21 +82,26 @@ int spawn_check_identity(const struct identity *who, struct fail *why)
  * Makes the descriptor table 0 = null, 1 and 2 = out, 3 = socket, 4 = the report pipe until exec.
  * They are moved aside first: each may lie where another is to go.
  */
-static int set_descriptors(struct plan *plan, int out_fd, int socket_fd)
+static int set_descriptors(struct plan *plan, int out_fd, int socket_fd, size_t more)
 {
-	int sources[] = { plan->report_fd, plan->null_fd, out_fd, out_fd, socket_fd };
-	static const int targets[] = { REPORT_FD, 0, 1, 2, SPAWN_SOCKET_FD };
-	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
+	int sources[5 + SPAWN_FDS_MAX] = { plan->report_fd, plan->null_fd, out_fd, out_fd,
+		socket_fd };
+	int targets[5 + SPAWN_FDS_MAX] = { REPORT_FD, 0, 1, 2, SPAWN_SOCKET_FD };
+	for (size_t i = 0; i < more; i++) {
+		sources[5 + i] = plan->request->fds[i];
+		targets[5 + i] = SPAWN_FDS_AT + (int)i;
+	}
+	for (size_t i = 0; i < 5 + more; i++) {
 		sources[i] = fcntl(sources[i], F_DUPFD_CLOEXEC, ASIDE_FD);
 		if (sources[i] < 0)
 			return -1;
 	}
 	/* The report pipe first, so that the failure of a later step still finds it. */
-	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
+	for (size_t i = 0; i < 5 + more; i++)
 		if (dup3(sources[i], targets[i], i == 0 ? O_CLOEXEC : 0) < 0)
 			return -1;
 	plan->report_fd = REPORT_FD;
-	return (int)syscall(SYS_close_range, REPORT_FD + 1, ~0U, 0);
+	return (int)syscall(SYS_close_range, SPAWN_FDS_AT + (unsigned)more, ~0U, 0);
 }
 
 static void reset_signals(void)
@@ -222,7 +227,7 @@ static int exec_program(const struct spawn_request *request)
 static _Noreturn void run_host(struct plan *plan)
 {
 	struct report report = { .step = STEP_DESCRIPTORS };
-	if (set_descriptors(plan, plan->output_fd, plan->socket_fd) < 0)
+	if (set_descriptors(plan, plan->output_fd, plan->socket_fd, plan->request->fd_count) < 0)
 		goto failed;
 	report.step = STEP_SESSION;
 	if (setsid() < 0)
@@ -233,7 +238,7 @@ static _Noreturn void run_host(struct plan *plan)
 		goto failed;
 	offer_to_oom_killer();
 	report.step = STEP_IDENTITY;
-	if (take_identity(plan) < 0)
+	if (!plan->request->keeps_rights && take_identity(plan) < 0)
 		goto failed;
 	report.step = STEP_PARENT;
 	if (tie_to_parent(plan) < 0)
@@ -276,15 +281,16 @@ static int fork_host(struct plan *plan)
 
 static _Noreturn void run_warden(struct plan *plan)
 {
+	static const char *const wrappers[] = { "0", "1", "2" };
 	struct report report = { .step = STEP_FORKED, .value = fork_host(plan) };
 	pid_t host = report.value;
 	char digits[16];
 	const char *const argv[] = { plan->request->warden, put_pid(digits, sizeof(digits), host),
-		plan->memory_kib, plan->processes, plan->request->is_wrapped ? "1" : "0", NULL };
+		plan->memory_kib, plan->processes, wrappers[plan->request->wrappers], NULL };
 	static const char *const env[] = { NULL };
 	struct spawn_request warden = { .argv = argv, .env = env };
 	if (host > 0 && write(plan->report_fd, &report, sizeof(report)) == sizeof(report) &&
-		set_descriptors(plan, plan->null_fd, plan->control_fd) == 0 && chdir("/") == 0) {
+		set_descriptors(plan, plan->null_fd, plan->control_fd, 0) == 0 && chdir("/") == 0) {
 		reset_signals();
 		exec_program(&warden);
 	}

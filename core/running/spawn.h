@@ -4,7 +4,7 @@
  * move into a supervisor.
  *
  * The child has descriptor 0 = /dev/null, 1 and 2 = the output pipe, 3 = its end of a stream socket
- * and no other; a session and process group of its own; default signals, none blocked; no way to
+ * and no other that was not asked for; a session and process group of its own; default signals, none blocked; no way to
  * gain rights (no_new_privs); no core files. The warden (core/host/warden/warden.c) is its parent.
  * It ends the child and whatever the child has started when it is told to, or when nobody holds the
  * control socket any more; and the child dies with the warden.
@@ -13,6 +13,7 @@
 #define PEGFS_RUNNING_SPAWN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -20,6 +21,8 @@
 #include "core/running/identity.h"
 
 #define SPAWN_SOCKET_FD 3 /* in the child */
+#define SPAWN_FDS_AT 5
+#define SPAWN_FDS_MAX 16
 
 /* Everything is borrowed for the length of the call. */
 struct spawn_request {
@@ -27,7 +30,11 @@ struct spawn_request {
 	const char *const *env;  /* NAME=VALUE, NULL-terminated: all that the child gets */
 	const char *warden;      /* the path of the warden's program */
 	const struct identity *who;
-	bool is_wrapped;        /* the program is the only child of what is executed */
+	unsigned
+		wrappers; /* the program is the only child of what is executed (1), or of that (2) */
+	bool keeps_rights; /* this process's ids and capabilities: it will take those of `who` itself */
+	const int *fds;         /* what the child gets besides, as SPAWN_FDS_AT and so on */
+	size_t fd_count;        /* at most SPAWN_FDS_MAX */
 	uint64_t files_max;     /* RLIMIT_NOFILE; 0: as here */
 	uint64_t processes_max; /* of the child and all that it starts; 0: no limit */
 	uint64_t memory_max;    /* the same in bytes, and RLIMIT_DATA of each; 0: no limit */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <time.h>
@@ -21,6 +22,7 @@
 #include "core/base/xalloc.h"
 
 #define LOCK_NAME "lock"
+#define SECRET_NAME "secret"
 #define SHM_SIZE_MIN ((uint64_t)256 << 20) /* a container has 64 MiB there: too few for results */
 #define WAIT_STEP_MS 10
 #define LOCK_LIMIT_MS 5000
@@ -213,6 +215,21 @@ int statedir_open(struct statedir *dir, const char *mountpoint, struct fail *why
 	return dir->calls_fd < 0
 		       ? fail_errno(why, "cannot open the state directory '%s'", dir->path)
 		       : 0;
+}
+
+int statedir_get_secret(const struct statedir *dir, uint8_t *bytes, size_t len, struct fail *why)
+{
+	auto_buf struct buf kept = BUF_INIT(len);
+	if (io_load_beneath(dir->fd, SECRET_NAME, &kept) == 0 && kept.len == len) {
+		memcpy(bytes, kept.data, len);
+		return 0;
+	}
+	int result = getrandom(bytes, len, 0) == (ssize_t)len ? 0 : -EIO;
+	if (result == 0)
+		result = io_replace_file(dir->fd, SECRET_NAME, bytes, len, 0600);
+	return result == 0 ? 0
+			   : fail_set(why, result, "cannot keep a secret in '%s': %s", dir->path,
+				     strerror(-result));
 }
 
 void statedir_release(struct statedir *dir)

@@ -32,6 +32,9 @@ int statedir_make(struct statedir *dir, const char *mountpoint, struct fail *why
 int statedir_open(struct statedir *dir, const char *mountpoint, struct fail *why);
 void statedir_release(struct statedir *dir);
 
+/* Random bytes that nobody else knows, the same for all who open the directory. 0 or *why. */
+int statedir_get_secret(const struct statedir *dir, uint8_t *bytes, size_t len, struct fail *why);
+
 /* What the holder of the lock tells those who look for it. */
 struct statedir_news {
 	int holder; /* its pid */

@@ -11,7 +11,8 @@
 /*
  * Its arguments: the pid of the host, which is its child already; and how much memory (KiB) and how
  * many processes the host and all that it started may have together while a call runs (0: no limit).
- * And whether the host is a wrapper, whose only child is the host proper (sandbox.h): 1 or 0.
+ * And how many wrappers there are, each the parent of the next one and the last one that of the host
+ * proper, its oldest child: 0, 1 (sandbox.h) or 2 (enter.h).
  * It looks now and then, so a limit is passed for a moment before everything is ended for it.
  */
 

@@ -188,8 +188,9 @@ static json_t *make_settings(const struct executor *executor, const struct ident
 {
 	const struct executor_config *config = &executor->config;
 	struct fail why = FAIL_INIT;
-	auto_free char *cache_dir = cache_make_dir(config->state_dir, who, &why);
-	if (!cache_dir)
+	bool is_here = !elsewhere_is_for(executor, who); /* else nobody there can see the cache */
+	auto_free char *cache_dir = is_here ? cache_make_dir(config->state_dir, who, &why) : NULL;
+	if (is_here && !cache_dir)
 		log_msg(LOG_LEVEL_WARNING, "tools start more slowly, there is no cache: %s",
 			why.text);
 	return json_pack("{s:s?,s:I,s:I}", "cacheDir", cache_dir, "resultMax",
@@ -223,11 +224,12 @@ static struct host_setup make_setup(
 }
 
 struct host *worker_start_host(struct executor *executor, const struct identity *who,
-	enum runtime runtime, const struct tool *tool, const struct host_events *events, void *arg,
+	enum runtime runtime, const struct pool *pool, const struct host_events *events, void *arg,
 	struct fail *why)
 {
 	const struct executor_config *config = &executor->config;
-	if (!executor->programs[runtime]) {
+	const bool is_here = !elsewhere_is_for(executor, who);
+	if (is_here && !executor->programs[runtime]) {
 		fail_set(why, -ENOENT, "%s is required to run this tool but is not installed",
 			runtime == RUNTIME_NODE ? "Node.js (node)" : "Python (python3)");
 		return NULL;
@@ -247,23 +249,25 @@ struct host *worker_start_host(struct executor *executor, const struct identity 
 	struct host_setup setup = make_setup(executor, events, arg);
 	setup.spawn.argv = argv;
 	setup.spawn.who = who;
+	setup.settings = settings;
+	if (events == &host_events)
+		setup.keeper = config->keeper;
+	if (!is_here)
+		return elsewhere_start_host(pool, &setup, heap, why);
 	struct sandbox sandbox = { .count = 0 };
-	if (executor->bwrap && tool) {
+	if (executor->bwrap && pool) {
 		const struct sandbox_setup how = { .kind = config->sandbox,
 			.bwrap = executor->bwrap,
 			.program = argv[0],
 			.lib_dir = config->lib_dir,
-			.tool_dir = tool->dir,
+			.tool_dir = pool->tool->dir,
 			.cache_dir = json_string_value(json_object_get(settings, "cacheDir")),
 			.env = config->env,
 			.argv = argv };
 		sandbox_make(&sandbox, &how);
 		setup.spawn.argv = sandbox.words;
-		setup.spawn.is_wrapped = true;
+		setup.spawn.wrappers = 1;
 	}
-	setup.settings = settings;
-	if (events == &host_events)
-		setup.keeper = config->keeper;
 	struct host *host = host_start(&setup, why);
 	sandbox_release(&sandbox);
 	executor->hosts_started += host != NULL;
@@ -290,11 +294,11 @@ static void note_code(const struct worker *worker, const struct tool *tool)
 }
 
 struct worker *worker_start(struct executor *executor, const struct identity *who,
-	enum runtime runtime, const struct tool *tool, struct fail *why)
+	enum runtime runtime, const struct pool *pool, struct fail *why)
 {
 	struct worker *worker = xcalloc(1, sizeof(*worker));
 	*worker = (struct worker){ .executor = executor, .who = *who, .runtime = runtime };
-	worker->host = worker_start_host(executor, who, runtime, tool, &host_events, worker, why);
+	worker->host = worker_start_host(executor, who, runtime, pool, &host_events, worker, why);
 	if (!worker->host) {
 		free(worker);
 		return NULL;
@@ -358,7 +362,7 @@ void worker_bind(struct worker *worker, struct pool *pool)
 	worker->pool = pool;
 	pool->worker_count++;
 	note_code(worker, pool->tool);
-	if (pool->runtime == RUNTIME_NODE) {
+	if (pool->runtime == RUNTIME_NODE && !elsewhere_is_for(worker->executor, &pool->who)) {
 		worker->executor->spare_who = pool->who;
 		worker_keep_spares(worker->executor, SPARE_DELAY_MS);
 	}
@@ -373,9 +377,12 @@ int worker_give(struct worker *worker, struct job *job)
 	for (size_t i = 0; i < job->tool->input_count; i++)
 		if (job->tool->inputs[i].sensitive)
 			json_array_append_new(secrets, json_string(job->tool->inputs[i].name));
+	auto_free char *dir = elsewhere_is_for(worker->executor, &worker->who)
+				      ? elsewhere_tool_dir(worker->executor, job->tool)
+				      : NULL;
 	struct wire_call call = { .id = job->id,
 		.name = job->tool->name,
-		.dir = job->tool->dir,
+		.dir = dir ? dir : job->tool->dir,
 		.entry = job->tool->entry,
 		.secrets = secrets,
 		.params = job->params };

@@ -25,11 +25,18 @@ rm "$root/usr/share/man/man8/mount.fuse.pegfs.8"
 ln -s ../man1/pegfs.1.gz "$root/usr/share/man/man8/mount.fuse.pegfs.8.gz"
 
 strip --strip-unneeded --remove-section=.comment --remove-section=.note \
-    "$root/usr/bin/pegfs" "$root/usr/lib/pegfs/host/warden/warden"
-chmod 755 "$root/usr/lib/pegfs/host/warden/warden"
+    "$root/usr/bin/pegfs" "$root/usr/lib/pegfs/host/warden/warden" "$root/usr/lib/pegfs/host/enter/enter"
+chmod 755 "$root/usr/lib/pegfs/host/warden/warden" "$root/usr/lib/pegfs/host/enter/enter"
 find "$root" -type d -exec chmod 755 {} +
-find "$root/usr/lib/pegfs" "$root/usr/share" -type f ! -name warden ! -name jiti-cli.mjs -exec chmod 644 {} +
+find "$root/usr/lib/pegfs" "$root/usr/share" -type f ! -name warden ! -name enter ! -name jiti-cli.mjs -exec chmod 644 {} +
 chmod 755 "$jiti/lib/jiti-cli.mjs"
+
+mkdir -p "$root/usr/share/lintian/overrides"
+cat >"$root/usr/share/lintian/overrides/pegfs" <<'EOF'
+# No library of this system is to be mapped in the containers that this program enters.
+pegfs: shared-library-lacks-prerequisites [usr/lib/pegfs/host/enter/enter]
+EOF
+chmod 644 "$root/usr/share/lintian/overrides/pegfs"
 
 # The libraries, as dpkg-shlibdeps finds them; it wants a source package around it.
 work=$root.work

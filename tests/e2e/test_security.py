@@ -15,6 +15,7 @@ import subprocess
 
 import pytest
 
+from lib.look import can, make_look
 from lib.mount import EXAMPLES, PEGFS, ROOT, Mount
 from lib.programs import OTHER_USER, THIRD_USER, need, run, until
 
@@ -194,7 +195,9 @@ def test_call_uid_runs_every_call_as_that_user(new_mount, rights_dir):
     (["--call-uid", "0"], "never run as root"), (["--call-uid", "-1"], "no id"),
     (["--call-uid", "x"], "no id"), (["--call-uid", "4294967295"], "no id"),
     (["--callers", ""], "nobody"), (["--callers", "0,x"], "no list"), (["--callers", "-1"], "no list"),
-    (["--callers", "1,,2"], "no list"), (["--call-gid", "5"], "--call-uid"), (["--run-in", "moon"], "is not daemon")])
+    (["--callers", "1,,2"], "no list"), (["--call-gid", "5"], "--call-uid"), (["--run-in", "moon"], "neither daemon nor caller"),
+    (["--run-in", "caller", "--call-uid", "5"], "does not go with"),
+    (["--run-in", "caller", "--sandbox", "bwrap"], "does not go with")])
 def test_senseless_identities_are_refused_at_the_mount(work, args, text):
     done = run([PEGFS, "mount", work, "--tools", EXAMPLES, *args])
     assert done.status != 0 and text in done.err
@@ -282,34 +285,11 @@ def test_a_daemon_without_ptrace_rights_knows_its_callers(work, rights_dir):
 
 # ---------------------------------------------------------------- --sandbox bwrap
 
-LOOK_MD = """---
-name: look
-version: 1
-language: python
-description: Runs a piece of Python and shows what it says.
-inputs:
-  code:
-    type: string
-    description: What to run.
----
-Use it in tests.
-"""
-LOOK_PY = """
-def execute(call_id, params):
-    found = {}
-    exec(params["code"], found)
-    return str(found.get("out"))
-"""
-
-
 @pytest.fixture
 def sandboxed(new_mount, work):
     """A mount whose tools are in a sandbox; two tools, a user's data, and a secret beside them."""
     need("bwrap")
-    for name in ("look", "other"):
-        (work / "tools" / name).mkdir(parents=True)
-        (work / "tools" / name / "TOOL.md").write_text(LOOK_MD.replace("name: look", f"name: {name}"))
-        (work / "tools" / name / "index.py").write_text(LOOK_PY)
+    make_look(work / "tools", "look", "other")
     (work / "user").mkdir()
     (work / "user").chmod(0o777)
     (work / "secret").write_text("of somebody else")
@@ -332,12 +312,6 @@ def look(mount, code, uid=None, tool="look"):
 @pytest.fixture(params=[0, OTHER_USER], ids=["root", "user"])
 def uid(request):
     return request.param
-
-
-def can(code):
-    """Whether it raises an OSError, as code."""
-    body = "".join(f"    {line}\n" for line in code.splitlines())
-    return f"try:\n{body}    out = 'could'\nexcept OSError as error:\n    out = error.strerror\n"
 
 
 def test_a_sandbox_shows_its_own_tool_and_the_users_data_alone(sandboxed, work, uid):
@@ -472,5 +446,6 @@ def test_every_claim_of_the_document_names_its_test():
         for file, name in named:
             assert re.search(rf"\b{name}\(", sources[file]), f"{file} has no {name}"
     own = set(re.findall(r"^def (test_\w+)", sources["test_security.py"], re.M))
-    assert own - set(re.findall(r"test_security\.py:(test_\w+)", text)) <= {
+    own |= set(re.findall(r"^def (test_\w+)", sources["test_runin.py"], re.M))
+    assert own - set(re.findall(r"test_(?:security|runin)\.py:(test_\w+)", text)) <= {
         "test_every_claim_of_the_document_names_its_test"}

@@ -299,9 +299,15 @@ static void who_uses_what_another_one_opened_has_the_rights_of_both(void **state
 	assert_int_equal(caller.who.caps, 2);
 	assert_true(place_is_here(&caller.who.place));
 	caller_confine(&caller, 3, &jail);
+	assert_false(place_is_here(&caller.who.place));
+	assert_true(caller.who.place.differs & PLACE_MIXED);
+	caller.who.place = jail;
+	caller_confine(&caller, 3, &jail);
 	assert_true(place_equal(&caller.who.place, &jail));
-	caller_confine(&caller, 3, &other); /* the writer's own counts where neither is here */
-	assert_true(place_equal(&caller.who.place, &jail));
+	caller_confine(&caller, 3, &other);
+	assert_true(caller.who.place.differs & PLACE_MIXED);
+	assert_false(
+		place_equal(&caller.who.place, &jail) || place_equal(&caller.who.place, &other));
 	caller.who.place = unknown;
 	caller_confine(&caller, 3, &here);
 	assert_false(place_is_here(&caller.who.place));

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/running/anchor.h"
 #include "core/running/identity.h"
 #include "core/running/place.h"
 /* cmocka wants these before it: */
@@ -94,6 +95,67 @@ static void who_cannot_be_seen_is_not_known(void **state)
 	assert_false(place_is_here(&place));
 }
 
+/* ---- places that are held */
+
+static void a_place_is_held_as_it_was(void **state)
+{
+	(void)state;
+	pid_t first = start(CLONE_NEWNS | CLONE_NEWNET), second = start(CLONE_NEWNS);
+	if (first < 0 || second < 0)
+		skip();
+	struct fail why = FAIL_INIT;
+	struct identity who = { .uid = 0 };
+	place_load(&who.place, first, 0, 0);
+	struct anchor *anchor = anchor_open(first, &who, &why);
+	assert_non_null(anchor);
+	assert_true(place_equal(&anchor->place, &who.place));
+	assert_int_equal(anchor->user_fd, -1);
+	assert_true(anchor->root_fd >= 0);
+	for (int what = 0; what < (int)RLIM_NLIMITS; what++) {
+		struct rlimit own; /* which a child inherits */
+		assert_int_equal(getrlimit((__rlimit_resource_t)what, &own), 0);
+		assert_true(anchor->limits[what].rlim_cur == own.rlim_cur);
+		assert_true(anchor->limits[what].rlim_max == own.rlim_max);
+	}
+	anchor_unref(anchor_ref(anchor));
+	anchor_unref(anchor);
+	/* It was somewhere else when it called, or is another one. */
+	assert_null(anchor_open(second, &who, &why));
+	assert_int_equal(why.code, -EACCES);
+	fail_clear(&why);
+	stop(second);
+	assert_null(anchor_open(second, &who, &why));
+	fail_clear(&why);
+	assert_null(anchor_open(0, &who, &why));
+	stop(first);
+}
+
+static void a_key_is_of_the_secret(void **state)
+{
+	(void)state;
+	pid_t pid = start(CLONE_NEWNS);
+	if (pid < 0)
+		skip();
+	struct place before, after;
+	place_load(&before, pid, 0, 0);
+	place_use_secret((const uint8_t[SIPHASH_SECRET_SIZE]){ 1 });
+	place_load(&after, pid, 0, 0);
+	assert_false(place_equal(&before, &after));
+	stop(pid);
+}
+
+static void who_nests_namespaces_stays_the_same_tenant(void **state)
+{
+	(void)state;
+	pid_t pid = start(CLONE_NEWNS);
+	if (pid < 0)
+		skip();
+	struct place place;
+	place_load(&place, pid, 0, 0);
+	assert_true(place.tenant == 0); /* in our pid namespace */
+	stop(pid);
+}
+
 /* ---- as whom they may call */
 
 static int resolve(uid_t uid, struct place place, struct identity_rules rules, struct identity *who)
@@ -123,6 +185,17 @@ static void a_call_runs_as_its_caller_or_not_at_all(void **state)
 	assert_int_equal(resolve(0, elsewhere, all, &who), -EACCES);
 	assert_int_equal(resolve(1000, elsewhere, all, &who), 0);
 	assert_int_equal(who.caps, 0);
+	const struct identity_rules there = { .takes_all = true, .runs_there = true };
+	assert_int_equal(resolve(0, elsewhere, there, &who), 0);
+	assert_int_equal(who.uid, 0);
+	assert_int_equal(who.caps, 5);
+	assert_true(place_equal(&who.place, &elsewhere));
+	assert_int_equal(resolve(1000, unknown, there, &who), -EACCES);
+	const struct place mixed = place_mix(&here, &elsewhere);
+	assert_int_equal(resolve(1000, mixed, there, &who), -EACCES);
+	assert_int_equal(resolve(1000, mixed, none, &who), -EACCES);
+	assert_int_equal(resolve(1000, mixed, all, &who), 0);
+	assert_int_equal(resolve(0, mixed, all, &who), -EACCES);
 	const struct place places[] = { here, unknown, elsewhere };
 	for (size_t i = 0; i < 3; i++) {
 		assert_int_equal(resolve(0, places[i], one, &who), 0);
@@ -142,6 +215,9 @@ int main(void)
 		cmocka_unit_test(a_child_lives_here),
 		cmocka_unit_test(who_has_other_namespaces_lives_elsewhere),
 		cmocka_unit_test(who_cannot_be_seen_is_not_known),
+		cmocka_unit_test(a_place_is_held_as_it_was),
+		cmocka_unit_test(a_key_is_of_the_secret),
+		cmocka_unit_test(who_nests_namespaces_stays_the_same_tenant),
 		cmocka_unit_test(a_call_runs_as_its_caller_or_not_at_all),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,13 +9,18 @@ import threading
 import traceback
 
 sys.path.pop(0)  # this directory: a tool's "import tool" must not find ours
-HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def import_ours(name):
     import importlib.util
 
-    spec = importlib.util.spec_from_file_location(f"pegfs_{name}", os.path.join(HERE, f"{name}.py"))
+    bundled = globals().get("PEGFS_SOURCES")
+    if bundled:  # there are no files here: core/host/bundle.mjs
+        module = type(sys)(f"pegfs_{name}")
+        exec(compile(bundled[name], f"pegfs-{name}.py", "exec"), module.__dict__)
+        return module
+    here = os.path.dirname(os.path.abspath(__file__))
+    spec = importlib.util.spec_from_file_location(f"pegfs_{name}", os.path.join(here, f"{name}.py"))
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)

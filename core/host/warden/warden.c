@@ -1,7 +1,7 @@
 /*
  * The warden of one tool host: its parent, and the parent of everything it starts.
  *
- *     warden PID MEMORY PROCESSES WRAPPED       descriptor 3 is the control socket
+ *     warden PID MEMORY PROCESSES WRAPPERS      descriptor 3 is the control socket
  *
  * Whatever a tool's process forks, in a session of its own or not, becomes the warden's child when
  * its parent ends (PR_SET_CHILD_SUBREAPER, set before this program was executed): so nothing that a
@@ -32,6 +32,7 @@
 #define ROUNDS_MAX 200 /* of looking for processes to kill; each finds those forked meanwhile */
 #define ROUND_PAUSE_NS 1000000
 #define WATCH_MS 200
+#define WRAPPERS_MAX 2
 
 struct pids {
 	pid_t *items; /* owned */
@@ -45,7 +46,8 @@ struct warden {
 	int host_status;
 	int signal_fd;
 	unsigned long memory_kib, processes; /* limits; 0: none */
-	bool is_watching, is_wrapped;
+	unsigned wrappers;                   /* around the host proper; the first one is `host` */
+	bool is_watching;
 	enum warden_limit limit; /* for which everything was ended */
 };
 
@@ -122,8 +124,8 @@ static void add_children(struct pids *pids, pid_t parent)
 	closedir(tasks);
 }
 
-/* The state of a process ('Z': it has ended) and its parent; 0 where there is none. */
-static char read_stat(pid_t pid, long *parent)
+/* The state of a process ('Z': it has ended), its parent and its start; 0 where there is none. */
+static char read_stat(pid_t pid, long *parent, unsigned long long *start)
 {
 	char path[64], text[512];
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
@@ -134,6 +136,9 @@ static char read_stat(pid_t pid, long *parent)
 		return 0;
 	const char *at = end + 3;
 	*parent = take_number(&at);
+	for (int field = 4; field < 22 && at; field++)
+		at = strchr(at + 1, ' ');
+	*start = at ? strtoull(at, NULL, 10) : 0;
 	return end[2];
 }
 
@@ -147,7 +152,8 @@ static void add_children_by_scan(struct pids *pids, pid_t parent)
 	while ((entry = readdir(proc))) {
 		const char *at = entry->d_name;
 		long its_parent, pid = take_number(&at);
-		if (pid > 0 && read_stat((pid_t)pid, &its_parent) && its_parent == parent)
+		unsigned long long start;
+		if (pid > 0 && read_stat((pid_t)pid, &its_parent, &start) && its_parent == parent)
 			add(pids, (pid_t)pid);
 	}
 	closedir(proc);
@@ -203,10 +209,39 @@ static void pause_round(void)
 	nanosleep(&(struct timespec){ .tv_nsec = ROUND_PAUSE_NS }, NULL);
 }
 
-/* Or the one that it is wrapped around. */
-static bool is_host(const struct warden *warden, pid_t pid, long parent)
+/* The oldest child of a process among those below; 0: none. What it adopts is younger. */
+static pid_t oldest_child(const struct pids *pids, pid_t parent)
 {
-	return pid == warden->host || (warden->is_wrapped && parent == (long)warden->host);
+	pid_t oldest = 0;
+	unsigned long long oldest_start = 0;
+	for (size_t i = 0; i < pids->count; i++) {
+		long its_parent = 0;
+		unsigned long long start = 0;
+		if (read_stat(pids->items[i], &its_parent, &start) && its_parent == (long)parent &&
+			(oldest == 0 || start < oldest_start)) {
+			oldest = pids->items[i];
+			oldest_start = start;
+		}
+	}
+	return oldest;
+}
+
+/* The host and what it is wrapped around, outermost first; 0 where there is none. */
+static void find_hosts(const struct warden *warden, pid_t hosts[1 + WRAPPERS_MAX])
+{
+	hosts[0] = warden->host;
+	for (unsigned i = 0; i < WRAPPERS_MAX; i++)
+		hosts[i + 1] = i < warden->wrappers && hosts[i] > 0
+				       ? oldest_child(&warden->below, hosts[i])
+				       : 0;
+}
+
+static bool is_host(const pid_t hosts[1 + WRAPPERS_MAX], pid_t pid)
+{
+	for (unsigned i = 0; i <= WRAPPERS_MAX; i++)
+		if (hosts[i] == pid)
+			return true;
+	return false;
 }
 
 /*
@@ -218,13 +253,16 @@ static unsigned kill_all(struct warden *warden, bool host_too)
 	unsigned killed = 0;
 	for (int round = 0; round < ROUNDS_MAX; round++) {
 		const struct pids *pids = list_all(warden);
+		pid_t hosts[1 + WRAPPERS_MAX] = { 0 };
+		if (!host_too)
+			find_hosts(warden, hosts);
 		unsigned left = 0;
 		for (size_t i = 0; i < pids->count; i++) {
 			long parent = 0;
-			char state = read_stat(pids->items[i], &parent);
-			bool spared = !host_too && is_host(warden, pids->items[i], parent);
+			unsigned long long start;
+			char state = read_stat(pids->items[i], &parent, &start);
 			/* What has ended waits for its parent to look at it, and is no harm. */
-			if (spared || state == 0 || state == 'Z')
+			if (state == 0 || state == 'Z' || is_host(hosts, pids->items[i]))
 				continue;
 			kill(pids->items[i], SIGKILL);
 			left++;
@@ -313,14 +351,15 @@ int main(int argc, char **argv)
 		const char *at = argv[i];
 		numbers[i - 1] = take_number(&at);
 	}
-	if (numbers[0] <= 0 || numbers[1] < 0 || numbers[2] < 0 || numbers[3] < 0) {
+	if (numbers[0] <= 0 || numbers[1] < 0 || numbers[2] < 0 || numbers[3] < 0 ||
+		numbers[3] > WRAPPERS_MAX) {
 		fprintf(stderr, "warden: started by pegfs only\n");
 		return 2;
 	}
 	struct warden warden = { .host = (pid_t)numbers[0],
 		.memory_kib = (unsigned long)numbers[1],
 		.processes = (unsigned long)numbers[2],
-		.is_wrapped = numbers[3] != 0 };
+		.wrappers = (unsigned)numbers[3] };
 	sigset_t signals;
 	sigfillset(&signals);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
