@@ -1,5 +1,6 @@
 """pegfs in and around real containers, as mountscripts/ and docs/containers.md set it up."""
 
+import contextlib
 import os
 import pathlib
 import shutil
@@ -206,7 +207,149 @@ def test_a_user_namespace_without_a_mount_point_says_so(rootless, work):
 
 # ---------------------------------------------------------------- mounted on the host, bound into a container
 
-def test_a_mount_of_the_host_is_seen_in_a_container(machine, new_mount):
-    mount = new_mount(at=machine.work / "mnt", args=["--call-uid", 1000])
-    done = machine.run(HELLO, volumes=[(mount.path, "/officer/tools", "rslave")])
-    assert done.out == "Hello, Ada!\n", done
+OFFICER = pathlib.Path("/officer")
+BOUND = [(OFFICER, "/officer", "rslave")]
+# crun 1.8 binds only what it is told where the container has a user namespace: not the mounts below it.
+BOUND_EACH = [*BOUND, *((OFFICER / name, OFFICER / name, "rslave") for name in ("tools", "user", "user/tools", "data"))]
+IDS = 'echo "$(id -u):$(id -g) $(cat /officer/user/note) $(cat "$OFFICER_EMAIL_DB")"'
+
+
+class Host:
+    """officer.sh on a machine, with DATA_PATH below the test's directory."""
+
+    def __init__(self, machine, data):
+        self.machine, self.data, self.user = machine, data, "ada@example.org"
+
+    def make_user(self):
+        for name in ("tools/ids", "data"):
+            (self.data / self.user / name).mkdir(parents=True)
+        (self.data / self.user / "note").write_text("note")
+        (self.data / self.user / "data/emails.db").write_text("mail")
+        (self.data / self.user / "tools/ids/TOOL.md").write_text(
+            "---\nname: ids\nversion: 1\nlanguage: bash\ndescription: Shows as whom it runs.\n---\n")
+        (self.data / self.user / "tools/ids/index.sh").write_text(IDS)
+        for path in (self.data / self.user, *(self.data / self.user).rglob("*")):
+            os.chown(path, 1000, 1000)
+
+    def script(self, *words):
+        env = {"DATA_PATH": self.data, "PATH": f"{pathlib.Path(PEGFS).parent}:{os.environ['PATH']}"}
+        return run(self.machine.inside(SCRIPTS / "host/officer.sh", *words), env=env)
+
+    def up(self):
+        done = self.script("up", self.user)
+        assert (done.status, done.out, done.err) == (0, "", "")
+
+    def down(self, *words):
+        done = self.script("down", *words)
+        assert done.status == 0, done
+
+    def mounts(self):
+        lines = check(self.machine.inside("cat", "/proc/self/mounts")).splitlines()
+        return [line.split()[1] for line in lines if line.split()[1].startswith("/officer")]
+
+    def daemon(self):
+        return next(pid for pid, name in self.machine.processes().items() if name == "pegfs")
+
+
+@pytest.fixture
+def host(machine, work):
+    made = not OFFICER.exists()
+    OFFICER.mkdir(exist_ok=True)
+    for name in ("officer", "data"):
+        (work / name).mkdir()
+    check(machine.inside("mount", "--bind", work / "officer", OFFICER))
+    shutil.copytree(EXAMPLES, work / "data/tools")
+    this = Host(machine, work / "data")
+    this.make_user()
+    yield this
+    left = this.mounts()
+    run(machine.inside("umount", "-R", "-l", OFFICER))
+    if made:
+        with contextlib.suppress(OSError):  # another run of the tests may have it
+            OFFICER.rmdir()
+    assert set(left) <= {str(OFFICER)}, "mounts were left"
+
+
+def call_ids(container):
+    return container.exec("echo {} > /officer/tools/ids/call && cat /officer/tools/ids/result.txt").out
+
+
+def test_a_daemon_of_the_host_serves_one_user(host):
+    host.up()
+    host.up()  # changes nothing
+    script = "; ".join([HELLO, "echo {} > /officer/tools/ids/call && cat /officer/tools/ids/result.txt",
+                        "touch /officer/user/tools/new 2>&1", "touch /officer/tools/hello/new 2>&1"])
+    for volumes, args in ((BOUND, []), (BOUND, ["--user", "1000"]), (BOUND_EACH, ["--uidmap", "0:100000:65536"])):
+        done = host.machine.run(script, volumes=volumes, args=args)
+        assert done.out.startswith("Hello, Ada!\n1000:1000 note mail\n"), done
+        assert "user/tools/new': Read-only file system" in done.out and "tools/hello/new': " in done.out, done
+    host.down()
+
+
+def share_officer(host):
+    """As everything is on a machine that systemd has booted."""
+    check(host.machine.inside("sh", "-c", "cd /officer && mkdir -p tools user/tools data && "
+                              "mount --bind /officer /officer && mount --make-shared /officer"))
+
+
+@pytest.mark.parametrize("volumes, args", [(BOUND, []), (BOUND_EACH, ["--uidmap", "0:100000:65536"])],
+                         ids=["plain", "user namespace"])
+def test_a_container_and_the_daemon_start_and_end_in_any_order(host, volumes, args):
+    share_officer(host)
+    with host.machine.start(volumes=volumes, args=args) as container:
+        assert container.exec("ls /officer/tools").out == ""
+        host.up()
+        assert call_ids(container) == "1000:1000 note mail\n"
+        container.restart()
+        assert call_ids(container) == "1000:1000 note mail\n"
+        os.kill(host.daemon(), signal.SIGKILL)
+        until(lambda: "not connected" in container.exec("ls /officer/tools").err, what="the end of the mount")
+        host.up()
+        assert call_ids(container) == "1000:1000 note mail\n", "the new mount came into the old container"
+        host.down()
+        assert container.exec("ls /officer/tools /officer/user").status == 0
+        assert "fuse.pegfs" not in container.exec("cat /proc/mounts").out
+
+
+def test_what_a_container_uses_is_not_unmounted_unless_lazily(host):
+    host.up()
+    with host.machine.start(f"cd /officer/tools/hello; {STAY}", volumes=BOUND) as container:
+        done = host.script("down")
+        assert done.status != 0 and "busy" in done.err and "--lazy" in done.err, done
+        assert call_ids(container) == "1000:1000 note mail\n", "nothing was taken away"
+        host.down("--lazy")
+        assert "fuse.pegfs" not in container.exec("cat /proc/mounts").out
+    until(lambda: host.machine.processes() == {}, what="the end of the daemon, with its last user")
+
+
+@pytest.mark.parametrize("user, words", [("nobody@example.org", "make it"), ("../data", "no name"), ("tools", "root's")])
+def test_a_user_that_cannot_be_is_refused(host, user, words):
+    done = host.script("up", user)
+    assert done.status == 1 and words in done.err, done
+    assert host.mounts() == [str(OFFICER)] and not (host.data / "tools/tools").exists()
+
+
+def test_another_user_is_not_shown_where_one_is(host):
+    host.up()
+    (host.data / "eve@example.org").mkdir()
+    os.chown(host.data / "eve@example.org", 1001, 1001)
+    done = host.script("up", "eve@example.org")
+    assert done.status == 1 and "officer.sh down" in done.err, done
+    assert not (host.data / "eve@example.org/note").exists()
+    host.down()
+
+
+def test_a_read_only_bind_says_so_and_the_page_says_why(host):
+    host.up()
+    done = host.machine.run(HELLO, volumes=[(OFFICER / "tools", "/officer/tools", "ro")])
+    assert "Read-only file system" in done.err and done.status != 0
+    host.down()
+
+
+def test_a_mount_that_was_not_propagated_is_only_the_directory(host):
+    """rprivate, the default: what is mounted later is never seen."""
+    share_officer(host)
+    with host.machine.start(volumes=[(OFFICER, "/officer")]) as container:
+        host.up()
+        assert container.exec("ls /officer/tools").out == ""
+        host.down()
