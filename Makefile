@@ -222,6 +222,12 @@ build/oracle/node_modules.stamp: tests/oracle/package.json tests/oracle/package-
 	$(Q)cp $^ build/oracle && cd build/oracle && $(NPM_CI)
 	@touch $@
 
+build/deploy/node_modules.stamp: tests/deploy/package.json tests/deploy/package-lock.json | $(DEPS_FIRST)
+	$(call say,NPM,build/deploy)
+	@mkdir -p build/deploy
+	$(Q)cp $(filter %.json,$^) build/deploy && cd build/deploy && $(NPM_CI)
+	@touch $@
+
 build/pi/node_modules.stamp: tests/pi/package.json tests/pi/package-lock.json | $(DEPS_FIRST)
 	$(call say,NPM,build/pi)
 	@mkdir -p build/pi
@@ -259,7 +265,7 @@ $(BUILD)/completion/%: $(BUILD)/pegfs
 
 # -------------------------------------------------------------------------------------- check
 
-.PHONY: check check-unit check-e2e check-oracle check-seed check-pi check-asan sanitize check-tiny rules
+.PHONY: check check-unit check-e2e check-oracle check-seed check-pi check-deploy check-asan sanitize check-tiny rules
 check: check-unit check-beside check-e2e check-bench rules
 
 check-unit: $(UNIT_TESTS) lib-dir
@@ -298,7 +304,7 @@ check-chaos: chaos
 # The suites that measure no time, with chaos beside them: what it says comes when they have ended.
 check-beside: all
 	$(Q)$(MAKE) check-chaos >$(BUILD)/chaos.log 2>&1 & chaos=$$!; \
-		$(MAKE) -k check-oracle check-seed check-pi; status=$$?; \
+		$(MAKE) -k check-oracle check-seed check-pi check-deploy; status=$$?; \
 		wait $$chaos || status=1; cat $(BUILD)/chaos.log; exit $$status
 
 check-oracle: $(BUILD)/tests/describe build/oracle/node_modules.stamp
@@ -310,6 +316,10 @@ check-seed: lib-dir
 	$(Q)$(TEST_ENV) $(PYTHON) tests/run-node seed '$(T)' $(wildcard tests/seed/*.test.mjs)
 
 # The pi coding agent at work on the tree, and the formats of the model APIs by their own packages.
+check-deploy: build/deploy/node_modules.stamp
+	$(Q)PEGFS_DEPLOY_MODULES='$(CURDIR)/build/deploy/node_modules' \
+		$(PYTHON) tests/run-node deploy '$(T)' $(wildcard tests/deploy/*.test.mjs)
+
 check-pi: $(BUILD)/tests/describe build/pi/node_modules.stamp
 	$(Q)$(TEST_ENV) PEGFS_DESCRIBE='$(CURDIR)/$(BUILD)/tests/describe' \
 		PEGFS_PI_MODULES='$(CURDIR)/build/pi/node_modules' \
@@ -492,6 +502,9 @@ deps-check:
 deps-bench:
 	$(Q).ci/deps build bench
 
+UNITS := $(notdir $(wildcard mountscripts/systemd/*))
+MOUNTSCRIPTS := $(wildcard $(addprefix mountscripts/,container/* rootless/* host/* compose/* quadlet/* fstab/* kubernetes/*))
+
 demo: all
 	$(Q)tests/demo '$(BUILD)/pegfs'
 
@@ -504,9 +517,13 @@ install: all man
 	$(Q)rm -f $(DESTDIR)$(PREFIX)/lib/pegfs/*.stamp
 	$(Q)ln -sfn $(PREFIX)/bin/pegfs $(DESTDIR)$(MOUNT_HELPER_DIR)/mount.fuse.pegfs
 	$(Q)install -d $(DESTDIR)$(SYSTEMD_DIR)
-	$(Q)sed 's,/usr/bin/,$(PREFIX)/bin/,' 'mountscripts/systemd/pegfs@.service' \
-		>'$(DESTDIR)$(SYSTEMD_DIR)/pegfs@.service'
-	$(Q)chmod 644 '$(DESTDIR)$(SYSTEMD_DIR)/pegfs@.service'
+	$(Q)for unit in $(UNITS); do \
+		sed 's,/usr/\(bin\|share\)/,$(PREFIX)/\1/,g' mountscripts/systemd/$$unit >'$(DESTDIR)$(SYSTEMD_DIR)'/$$unit && \
+		chmod 644 '$(DESTDIR)$(SYSTEMD_DIR)'/$$unit || exit 1; done
+	$(Q)rm -rf $(DESTDIR)$(PREFIX)/share/pegfs
+	$(Q)for file in $(MOUNTSCRIPTS); do \
+		case $$file in *.sh) mode=755 ;; *) mode=644 ;; esac; \
+		install -D -m $$mode $$file $(DESTDIR)$(PREFIX)/share/pegfs/$$file || exit 1; done
 	$(Q)install -D -m 644 $(MAN_PAGE) $(DESTDIR)$(PREFIX)/share/man/man1/pegfs.1
 	$(Q)install -d $(DESTDIR)$(PREFIX)/share/man/man8
 	$(Q)ln -sfn ../man1/pegfs.1 $(DESTDIR)$(PREFIX)/share/man/man8/mount.fuse.pegfs.8
@@ -520,7 +537,7 @@ install: all man
 uninstall:
 	$(Q)rm -rf $(DESTDIR)$(PREFIX)/bin/pegfs $(DESTDIR)$(PREFIX)/lib/pegfs \
 		$(DESTDIR)$(PREFIX)/share/doc/pegfs $(DESTDIR)$(MOUNT_HELPER_DIR)/mount.fuse.pegfs \
-		'$(DESTDIR)$(SYSTEMD_DIR)/pegfs@.service' \
+		$(DESTDIR)$(PREFIX)/share/pegfs $(addprefix $(DESTDIR)$(SYSTEMD_DIR)/,$(UNITS)) \
 		$(addprefix $(DESTDIR)$(PREFIX)/share/,man/man1/pegfs.1 man/man8/mount.fuse.pegfs.8 zsh/$(ZSH_DIR)/_pegfs \
 		bash-completion/completions/pegfs fish/vendor_completions.d/pegfs.fish)
 
@@ -534,6 +551,7 @@ help:
 	@echo '  check-unit       core without a mount      check-e2e    real mounts, real programs'
 	@echo '  check-oracle     TypeBox and Ajv agree     check-seed   the tools that ship'
 	@echo '  check-pi         the pi agent; what the model APIs take'
+	@echo '  check-deploy     what is written for Compose and Kubernetes is what they understand'
 	@echo '  check-bench      that make bench still works'
 	@echo '  rules            each rule has its test; writes docs/rules.md'
 	@echo 'make chaos         kills, edits and calls without rest, CHAOS_SECONDS=600; check-chaos: a minute'

@@ -28,7 +28,7 @@ strip --strip-unneeded --remove-section=.comment --remove-section=.note \
     "$root/usr/bin/pegfs" "$root/usr/lib/pegfs/host/warden/warden" "$root/usr/lib/pegfs/host/enter/enter"
 chmod 755 "$root/usr/lib/pegfs/host/warden/warden" "$root/usr/lib/pegfs/host/enter/enter"
 find "$root" -type d -exec chmod 755 {} +
-find "$root/usr/lib/pegfs" "$root/usr/share" -type f ! -name warden ! -name enter ! -name jiti-cli.mjs -exec chmod 644 {} +
+find "$root/usr/lib/pegfs" "$root/usr/share" -type f ! -name warden ! -name enter ! -name jiti-cli.mjs ! -name "*.sh" -exec chmod 644 {} +
 chmod 755 "$jiti/lib/jiti-cli.mjs"
 
 mkdir -p "$root/usr/share/lintian/overrides"

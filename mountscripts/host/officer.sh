@@ -75,7 +75,7 @@ up() {
     esac
     bind_all
     is_mounted || mkdir -p "$root/tools"
-    if [ -z "$1" ] && is_mounted && [ -e "$root/tools/.pegfs" ]; then
+    if [ -z "$1" ] && is_mounted && ls "$root/tools" >/dev/null 2>&1; then
         return
     fi
     export OFFICER_USER_ROOT="${OFFICER_USER_ROOT:-$root/user}" OFFICER_EMAIL_DB="${OFFICER_EMAIL_DB:-$root/data/emails.db}"
@@ -88,8 +88,8 @@ down() {
         pegfs umount ${1:+--lazy} "$root/tools"
     fi
     for place in "$root/user/tools" "$root/user" "$root/data" "$root"; do
-        # A file system of its own at /officer is somebody else's; what bind_all made shows a directory of another.
-        if mountpoint -q "$place" && [ "$(findmnt -n -o FSROOT --mountpoint "$place" | tail -n 1)" != / ]; then
+        # A file system of its own at /officer is somebody else's; what bind_all makes there shows a directory.
+        if mountpoint -q "$place" && { [ "$place" != "$root" ] || [ "$(findmnt -n -o FSROOT --mountpoint "$root" | tail -n 1)" != / ]; }; then
             umount ${1:+-l} "$place"
         fi
     done

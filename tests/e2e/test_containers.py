@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import sys
 
 import pytest
 
+from lib import deployed
 from lib.mount import EXAMPLES, PEGFS, ROOT
 from lib.podman import STAY
 from lib.programs import Background, check, descendants_of, is_alive, need, run, until
@@ -218,7 +220,7 @@ class Host:
     """officer.sh on a machine, with DATA_PATH below the test's directory."""
 
     def __init__(self, machine, data):
-        self.machine, self.data, self.user = machine, data, "ada@example.org"
+        self.machine, self.data, self.user, self.prefix = machine, data, "ada@example.org", []
 
     def make_user(self):
         for name in ("tools/ids", "data"):
@@ -233,7 +235,7 @@ class Host:
 
     def script(self, *words):
         env = {"DATA_PATH": self.data, "PATH": f"{pathlib.Path(PEGFS).parent}:{os.environ['PATH']}"}
-        return run(self.machine.inside(SCRIPTS / "host/officer.sh", *words), env=env)
+        return run(self.machine.inside(*self.prefix, SCRIPTS / "host/officer.sh", *words), env=env)
 
     def up(self):
         done = self.script("up", self.user)
@@ -284,6 +286,16 @@ def test_a_daemon_of_the_host_serves_one_user(host):
         assert done.out.startswith("Hello, Ada!\n1000:1000 note mail\n"), done
         assert "user/tools/new': Read-only file system" in done.out and "tools/hello/new': " in done.out, done
     host.down()
+
+
+def test_the_capabilities_of_the_unit_are_enough(host):
+    unit = (SCRIPTS / "systemd/officer@.service").read_text()
+    allowed = re.search(r"^CapabilityBoundingSet=(.*)$", unit, re.M)[1].lower().replace("cap_", "+").split()
+    host.prefix = ["setpriv", "--bounding-set", ",".join(["-all", *allowed]), "--"]
+    host.up()
+    with host.machine.start(volumes=BOUND) as container:
+        assert call_ids(container) == "1000:1000 note mail\n"
+    host.down("--lazy")
 
 
 def share_officer(host):
@@ -353,3 +365,83 @@ def test_a_mount_that_was_not_propagated_is_only_the_directory(host):
         host.up()
         assert container.exec("ls /officer/tools").out == ""
         host.down()
+
+
+# ---------------------------------------------------------------- the files for Compose, Quadlet, Kubernetes
+
+def started(host, this, entrypoint=()):
+    return host.machine.start([*entrypoint, *this.command], args=this.args,
+                              volumes=[*given()[:1], *this.volumes] if entrypoint else this.volumes)
+
+
+@pytest.mark.parametrize("read, name", [(deployed.compose, "compose/inside.yaml"),
+                                        (deployed.quadlet, "quadlet/agent-inside.container")])
+def test_a_file_for_an_agent_that_mounts_by_itself_runs_as_written(host, read, name):
+    this = read(SCRIPTS / name, {"/data": host.data})
+    with started(host, this, [ENTRYPOINT]) as container:
+        until(lambda: container.exec("test -e /officer/tools/hello").status == 0, what="the mount")
+        as_agent = ["--user", "1000:1000"]
+        assert container.exec(HELLO, args=as_agent).out == "Hello, Ada!\n", container.logs()
+        assert container.exec("touch /officer/user/new && cat /officer/data/emails.db", args=as_agent).out == "mail"
+        assert "Read-only" in container.exec("touch /officer/user/tools/new").err
+        assert "ids" in container.exec("ls /officer/tools").out
+        assert container.stop() == 0 if "--init" not in this.args else container.stop() in (0, 143)
+
+
+@pytest.mark.parametrize("read, name", [(deployed.compose, "compose/host.yaml"),
+                                        (deployed.quadlet, "quadlet/agent-host.container")])
+def test_a_file_for_an_agent_with_the_tools_of_its_host_runs_as_written(host, read, name):
+    share_officer(host)
+    with started(host, read(SCRIPTS / name, {})) as container:
+        host.up()
+        assert call_ids(container) == "1000:1000 note mail\n"
+        host.down()
+
+
+def test_a_pod_with_a_sidecar_runs_as_written(host):
+    host.machine.need_shared_pids()
+    file = SCRIPTS / "kubernetes/pod.yaml"
+    empty = host.machine.work / "empty"
+    empty.mkdir()
+    pod = deployed.kubernetes(file, {"/data": host.data}, empty)
+    with host.machine.start() as pause:  # shareProcessNamespace
+        for container in pod.values():
+            container.args.append(f"--pid=container:{pause.name}")
+        with started(host, pod["pegfs"]) as sidecar:
+            probe = deployed.probe(file, "pegfs", "startupProbe")
+            until(lambda: sidecar.exec(probe).status == 0, what="the start of the sidecar")
+            with started(host, pod["agent"]) as agent:
+                assert agent.exec(HELLO).out == "Hello, Ada!\n"
+                assert call_ids(agent) == "1000:1000 note mail\n"
+                assert agent.exec("touch /officer/user/new").status == 0
+                assert "Read-only" in agent.exec("touch /officer/user/tools/new").err
+                sidecar.restart()
+                until(lambda: agent.exec(HELLO).out == "Hello, Ada!\n", what="the mount of the new sidecar")
+            assert sidecar.stop() == 0
+    assert str(empty) not in check(host.machine.inside("cat", "/proc/self/mounts")), "mounts were left on the node"
+
+
+def test_a_daemon_set_and_an_agents_pod_run_as_written(host):
+    host.machine.need_shared_pids()
+    file, run_dir = SCRIPTS / "kubernetes/daemonset.yaml", host.machine.work / "run-officer"
+    run_dir.mkdir()
+    pods = deployed.kubernetes(file, {"/data": host.data, "/run/officer": run_dir}, None)
+    agents = deployed.kubernetes(SCRIPTS / "kubernetes/agent.yaml", {"/run/officer": run_dir}, None)
+    alive = deployed.probe(SCRIPTS / "kubernetes/agent.yaml", "agent", "livenessProbe")
+
+    def start_daemon():
+        clear = pods["clear"]
+        assert host.machine.run(clear.command, volumes=clear.volumes, args=clear.args).status == 0
+        container = started(host, pods["pegfs"])
+        until(lambda: container.exec(deployed.probe(file, "pegfs", "readinessProbe")).status == 0, what="the daemon")
+        return container
+
+    with start_daemon() as daemon, started(host, agents["agent"]) as agent:
+        assert agent.exec(alive).status == 0
+        assert agent.exec(HELLO).out == "Hello, Ada!\n"
+        check(host.machine.podman("kill", "-s", "KILL", daemon.name))
+        until(lambda: agent.exec(alive).status != 0, what="the end of the mount")
+        with start_daemon() as other:
+            assert agent.exec(HELLO).out == "Hello, Ada!\n", "the new mount came into the old container"
+            assert other.exec(deployed.probe(file, "pegfs", "preStop")).status == 0
+    assert "fuse.pegfs" not in check(host.machine.inside("cat", "/proc/self/mounts"))

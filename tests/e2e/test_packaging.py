@@ -37,7 +37,13 @@ def test_install_puts_everything_in_its_place_and_uninstall_takes_it_away(work):
             "usr/local/share/zsh/site-functions/_pegfs",
             "usr/local/share/fish/vendor_completions.d/pegfs.fish",
             "usr/local/lib/systemd/system/pegfs@.service",
+            "usr/local/lib/systemd/system/officer@.service",
+            "usr/local/share/pegfs/mountscripts/container/entrypoint.sh",
+            "usr/local/share/pegfs/mountscripts/kubernetes/pod.yaml",
             "usr/local/lib/pegfs/host/node/host.mjs"} <= there
+    assert os.access(work / "usr/local/share/pegfs/mountscripts/host/officer.sh", os.X_OK)
+    for unit in (work / "usr/local/lib/systemd/system").iterdir():
+        assert not re.search(r"=-?/usr/(bin|share)", unit.read_text()), unit
     assert "/usr/local/bin/pegfs mount" in (work / "usr/local/lib/systemd/system/pegfs@.service").read_text()
     assert run([work / "usr/local/bin/pegfs", "call", "--tools", EXAMPLES, "hello", "name=x"]).out == "Hello, x!\n"
     make("uninstall", f"DESTDIR={work}", "PREFIX=/usr/local")
@@ -65,13 +71,48 @@ def test_the_package_names_what_it_needs(package):
         assert re.search(rf"(?:^|, ){name}", depends), depends
 
 
-def test_the_systemd_unit_is_one(package, work):
+@pytest.mark.parametrize("name", ["pegfs@officer-tools", "officer@ada\\x40example.org"])
+def test_a_systemd_unit_is_one(package, work, name):
     need("systemd-analyze")
-    unit = work / "pegfs@officer-tools.service"
-    unit.write_text((package[1] / "lib/systemd/system/pegfs@.service").read_text()
-                    .replace("/usr/bin/", f"{package[1]}/usr/bin/"))
+    unit = work / f"{name}.service"
+    template = package[1] / "lib/systemd/system" / (name.split("@")[0] + "@.service")
+    unit.write_text(template.read_text().replace("/usr/", f"{package[1]}/usr/"))
     done = run(["systemd-analyze", "verify", "--man=no", unit])
     assert done.status == 0 and done.err == "", done.err
+    hides = r"^(Private\w+|Protect\w+|ReadOnlyPaths|ReadWritePaths|InaccessiblePaths|Bind\w*Paths|TemporaryFileSystem|" \
+            r"RootDirectory|RootImage|MountFlags|DynamicUser)="
+    assert not re.search(hides, unit.read_text(), re.M), "its mount would be seen by itself alone"
+
+
+def test_the_lines_for_fstab_are_some(package, work):
+    need("findmnt")
+    lines = (package[1] / "usr/share/pegfs/mountscripts/fstab/officer.fstab").read_text()
+    paths = {"/officer": work / "officer", "/data": work / "data"}
+    for name in ("officer/tools", "officer/user/tools", "officer/data", "data/tools", "data/ada@example.org/tools",
+                 "data/ada@example.org/data"):
+        (work / name).mkdir(parents=True)
+    table = work / "fstab"
+    table.write_text(re.sub(r"(?<![\w.])/(?:officer|data)\b", lambda found: str(paths[found[0]]), lines))
+    done = run(["findmnt", "--verify", "--tab-file", table])
+    assert done.status == 0 and "0 parse errors, 0 errors" in done.err, done
+    helper = work / "mount.fuse.pegfs"
+    helper.symlink_to(package[1] / "usr/bin/pegfs")
+    fields = next(line.split() for line in table.read_text().splitlines() if "fuse.pegfs" in line)
+    try:
+        check([helper, fields[0], fields[1], "-o", re.sub("x-systemd[^,]*", "rw", fields[3])])
+        config = (work / "officer/tools/.pegfs/config").read_text()
+        assert "call-uid=1000" in config, config
+    finally:
+        run([mounts.PEGFS, "umount", "--lazy", fields[1]])
+
+
+def test_the_files_for_quadlet_are_some(package):
+    """What they say runs in test_containers.py; this is podman's own judgement."""
+    programs = [path for path in ("/usr/libexec/podman/quadlet", "/usr/lib/podman/quadlet") if os.access(path, os.X_OK)]
+    if not programs:
+        pytest.skip("no quadlet: it comes with podman 4.4 and later")
+    done = run([programs[0], "-dryrun"], env={"QUADLET_UNIT_DIRS": package[1] / "usr/share/pegfs/mountscripts/quadlet"})
+    assert done.status == 0 and "agent-inside.service" in done.out and "agent-host.service" in done.out, done
 
 
 @pytest.mark.parametrize("is_abstract", [False, True])

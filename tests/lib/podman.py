@@ -1,13 +1,13 @@
 """Real containers for a test, by podman, which end with it, however it ends.
 
 A Machine is a host for containers: a mount and a pid namespace of its own, in which podman keeps all
-that it has below the test's work directory. When the test process dies the kernel ends the namespace
+that it has below a directory of the test's. When the test process dies the kernel ends the namespace
 and every container with it, and nothing of it is known to the machine's own podman.
 
 The containers' root file system is made of this machine's own programs: /usr is the machine's, read-only,
 and beside it are a dozen small files. So nothing is downloaded, and what can run here can run there.
 
-The work directory is a shared mount, as everything is on a machine that systemd has booted: what is
+Its directory `work` is a shared mount, as everything is on a machine that systemd has booted: what is
 mounted below it, by whomever, appears in containers that have it as `:rslave`.
 """
 
@@ -95,16 +95,23 @@ def need_podman(work):
 
 
 class Machine:
-    """with Machine(work) as machine: done = machine.run("ls /officer/tools", volumes=[...])"""
+    """
+    with Machine(directory) as machine: done = machine.run("ls /officer/tools", volumes=[...])
 
-    def __init__(self, work):
-        self.work = pathlib.Path(work)
-        self.root = self.work / "root"
+    What is mounted below machine.work is seen by containers that have the directory above it as rslave; what they
+    mount where they have it as rshared is seen here.
+    """
+
+    def __init__(self, base):
+        # Apart, for the mount in which a root file system lies is made private where a container starts (crun).
+        self.base, self.work, self.root = (pathlib.Path(base) / name for name in (".", "work", "root"))
+        self.cgroup = f"pegfs-test-{os.getpid()}"
         self.holder = None
         self.count = 0
 
     def __enter__(self):
         self.work.mkdir(parents=True, exist_ok=True)
+        self.base.chmod(0o777)
         self.work.chmod(0o777)
         make_root(self.root)
         share(self.work)
@@ -128,7 +135,16 @@ class Machine:
         self.holder.stdout.close()
         programs.helpers.discard(self.holder.pid)
         until(lambda: not any(programs.is_alive(pid) for pid in with_children), what="the containers' end")
+        for top in pathlib.Path("/sys/fs/cgroup").glob(f"*/{self.cgroup}"):
+            for directory, *_ in os.walk(top, topdown=False):
+                os.rmdir(directory)
         unshare_mount(self.work)
+
+    def need_shared_pids(self):
+        """Skips the test where containers cannot share a pid namespace, for want of cgroups."""
+        done = self.run("true", args=["--pid=host"])
+        if done.status != 0:
+            pytest.skip(f"containers cannot share a pid namespace here: {done.err.strip()}")
 
     def clear_away(self):
         """Ends the containers that a test has left; what is wrong, as sentences."""
@@ -146,7 +162,7 @@ class Machine:
         return ["nsenter", "-t", str(self.init), "-m", "-p", "--", *(str(word) for word in argv)]
 
     def podman(self, *words):
-        state = self.work / "podman"
+        state = self.base / "podman"
         return self.inside("podman", "--root", state / "root", "--runroot", state / "run", "--tmpdir",
                            state / "tmp", "--storage-driver=vfs", "--events-backend=none",
                            "--cgroup-manager=cgroupfs", "--runtime=crun", *words)
@@ -187,7 +203,10 @@ class Machine:
             self.make_mount_point(pathlib.Path(here), self.root / str(there).lstrip("/"))
         options = [word for mount in mounts for word in ("-v", ":".join(str(part) for part in mount))]
         argv = [shell, "-c", command] if isinstance(command, str) else [str(word) for word in command]
-        return [*RUN, "--env", f"PATH={PATH_THERE}", *options, *(str(word) for word in args),
+        run = list(RUN)
+        if any(str(word).startswith("--pid=") for word in args):  # podman wants a cgroup to tell whose process is whose
+            run[0] = f"--cgroup-parent=/{self.cgroup}"
+        return [*run, "--env", f"PATH={PATH_THERE}", *options, *(str(word) for word in args),
                 "--rootfs", self.root, *argv]
 
     def run(self, command, *, volumes=(), args=(), shell="sh", timeout=TIME_LIMIT_S):
