@@ -6,17 +6,19 @@
 // ES modules cannot be read from a descriptor with their imports, CommonJS can: jiti, with which tools
 // are loaded anyway, translates.
 
-import { readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 
 const libDir = resolve(process.argv[2]);
 const read = (...names) => readFileSync(join(libDir, ...names), "utf8");
 
+const list = (dir, ending) => readdirSync(join(libDir, "host", dir)).filter((name) => name.endsWith(ending)).sort();
+
 const NODE_ENTRY = "node/host.mjs";
-const NODE_MODULES = ["node/call.mjs", "node/load.mjs", "node/output.mjs", "node/text.mjs",
-  "node/wire.mjs", "sh/pipes.mjs", "sh/tool.mjs"];
-const PYTHON_MODULES = ["wire", "tool"];
+const NODE_MODULES = ["node", "sh"].flatMap((dir) => list(dir, ".mjs").map((name) => `${dir}/${name}`));
+const PYTHON_ENTRY = "host.py", PYTHON_BUNDLE = "bundle.py";
+const PYTHON_MODULES = list("python", ".py").filter((name) => name !== PYTHON_ENTRY && name !== PYTHON_BUNDLE);
 const NAME = "/pegfs-host.cjs"; // of no file: it shows in stack traces
 
 const { createJiti } = createRequire(join(libDir, "package.json"))("jiti");
@@ -40,7 +42,7 @@ exports.createJiti = (id, options = {}) =>
   createJiti(id, { transform, ...options }, { onError, nativeImport: (id) => import(id), createRequire });
 `;
 
-const modules = [NODE_ENTRY, ...NODE_MODULES].map((name) => moduleOf(name, translate(name)));
+const modules = NODE_MODULES.map((name) => moduleOf(name, translate(name)));
 modules.push(moduleOf("jiti", JITI));
 for (const name of ["dist/jiti.cjs", "dist/babel.cjs"])
   modules.push(moduleOf(`jiti/${name}`, read("node_modules/jiti", name)));
@@ -65,6 +67,6 @@ load(${JSON.stringify(NODE_ENTRY)});
 `);
 
 // A Python string takes what JSON escapes.
-const sources = Object.fromEntries(PYTHON_MODULES.map((name) => [name, read("host/python", `${name}.py`)]));
-writeFileSync(join(libDir, "host/python/bundle.py"),
-  `PEGFS_SOURCES = ${JSON.stringify(sources)}\nexec(compile(${JSON.stringify(read("host/python/host.py"))}, "pegfs-host.py", "exec"))\n`);
+const sources = Object.fromEntries(PYTHON_MODULES.map((name) => [name.slice(0, -3), read("host/python", name)]));
+writeFileSync(join(libDir, "host/python", PYTHON_BUNDLE),
+  `PEGFS_SOURCES = ${JSON.stringify(sources)}\nexec(compile(${JSON.stringify(read("host/python", PYTHON_ENTRY))}, "pegfs-host.py", "exec"))\n`);

@@ -136,7 +136,7 @@ static char read_stat(pid_t pid, long *parent, unsigned long long *start)
 		return 0;
 	const char *at = end + 3;
 	*parent = take_number(&at);
-	for (int field = 4; field < 22 && at; field++)
+	for (int field = 5; field < 22 && at; field++)
 		at = strchr(at + 1, ' ');
 	*start = at ? strtoull(at, NULL, 10) : 0;
 	return end[2];
