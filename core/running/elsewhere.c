@@ -6,6 +6,7 @@
 #include "core/base/xalloc.h"
 #include "core/running/enter.h"
 #include "core/running/pool.h"
+#include "core/tools/listing.h"
 
 #define PLACES_MAX 256 /* each takes up to ten descriptors */
 
@@ -50,6 +51,14 @@ int elsewhere_hold(struct pool *pool, pid_t tid, struct fail *why)
 char *elsewhere_tool_dir(const struct executor *executor, const struct tool *tool)
 {
 	return xasprintf("%s/%s", executor->config.shown_at, tool->name);
+}
+
+json_t *elsewhere_generated(void)
+{
+	json_t *names = json_array();
+	for (int name = LISTING_HIDDEN_FIRST; name < LISTING_COUNT; name++)
+		json_array_append_new(names, json_string(listing_text((enum listing_name)name)));
+	return names;
 }
 
 struct host *elsewhere_start_host(

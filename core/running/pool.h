@@ -111,6 +111,9 @@ int elsewhere_hold(struct pool *pool, pid_t tid, struct fail *why);
 /* What a tool's directory is called there. The caller's. */
 char *elsewhere_tool_dir(const struct executor *executor, const struct tool *tool);
 
+/* The names in it that are no files of the tool. The caller's. */
+json_t *elsewhere_generated(void);
+
 /* Starts a host of a pool there. NULL and *why. */
 struct host *elsewhere_start_host(
 	const struct pool *pool, struct host_setup *setup, const char *heap, struct fail *why);

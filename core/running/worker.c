@@ -193,8 +193,9 @@ static json_t *make_settings(const struct executor *executor, const struct ident
 	if (is_here && !cache_dir)
 		log_msg(LOG_LEVEL_WARNING, "tools start more slowly, there is no cache: %s",
 			why.text);
-	return json_pack("{s:s?,s:I,s:I}", "cacheDir", cache_dir, "resultMax",
-		(json_int_t)config->result_max, "progressMax", (json_int_t)config->progress_max);
+	return json_pack("{s:s?,s:I,s:I,s:o}", "cacheDir", cache_dir, "resultMax",
+		(json_int_t)config->result_max, "progressMax", (json_int_t)config->progress_max,
+		"generated", is_here ? json_array() : elsewhere_generated());
 }
 
 static const struct host_events host_events = {

@@ -250,3 +250,123 @@ def test_a_tool_is_in_the_cgroups_of_its_caller(there, cgroups):
     own, tool = done.out.split("=====\n")
     assert tool.strip() == own.strip(), done
     assert all(f"/{path.name}" in own for path in cgroups.values())
+
+
+# ---------------------------------------------------------------- hosts, containers, restarts
+
+COUNT = "import builtins, os; builtins.n = getattr(builtins, 'n', 0) + 1; out = builtins.n"
+
+
+def test_a_host_there_stays_warm_and_is_of_one_place(there):
+    """Two containers with the same ids have a process each, of which the other knows nothing."""
+    ask = f"({asking(COUNT)})"
+    first, second = (run([*CONTAINER, "bash", "-c", f"{ask}; {ask}"], cwd=there.path) for _ in range(2))
+    assert first.out == second.out == "1\n2\n", (first, second)
+
+
+def test_hosts_end_with_their_container(there):
+    """And what tools have left in it is found before, at the end of the call, whoever its parent is."""
+    leave = "import subprocess; subprocess.run(['setsid', '-f', 'sleep', '987123']); out = 1"
+    alive = "pgrep -f 'sleep 98712[3]'"
+    with Background([*CONTAINER, "bash", "-c", f"({asking(leave)}); sleep 60"], cwd=there.path) as container:
+        assert container.process.stdout.readline() == b"1\n"
+        until(lambda: run(alive).status == 1, what="the end of what a call has left")
+        inner = [pid for pid in below(there.server_pid) if name_of(pid) == "pegfs-enter"]
+        assert len(inner) == 2
+    until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in inner), what="the end of the hosts")
+    assert look(there, "out = 2") == "2"
+
+
+def name_of(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/comm").read_text(encoding="ascii").strip()
+    except OSError:
+        return None
+
+
+def test_a_call_is_cancelled_and_timed_out_there_as_everywhere(new_mount, work):
+    mount = new_mount(tools=[make_look(work / "tools")], args=["--run-in", "caller", "--timeout", "2"])
+    done = run([*CONTAINER, "bash", "-c", asking("import time; time.sleep(50)")], cwd=mount.path)
+    assert done.status != 0 and "within 2 seconds" in done.out and done.seconds < 20
+    slow = asking("import subprocess; subprocess.run(['sleep', '987124'])")
+    with Background([*CONTAINER, "bash", "-c", slow], cwd=mount.path) as container:
+        until(lambda: run("pgrep -f 'sleep 98712[4]'").status == 0, what="the call")
+        container.signal(signal.SIGKILL)
+    until(lambda: run("pgrep -f 'sleep 98712[4]'").status == 1, what="the end of the call")
+    assert look(mount, "out = 3") == "3"
+
+
+def test_a_host_there_and_its_call_outlive_the_server(there):
+    ask = f"({asking(COUNT)})"
+    slow = "exec 3<>look/call; echo '{\"code\":\"import time; time.sleep(2); out = 77\"}' >&3; echo sent; cat <&3; exec 3<&-"
+    with Background([*CONTAINER, "bash", "-c", f"{slow}; {ask}; {ask}"], cwd=there.path) as container:
+        assert container.process.stdout.readline() == b"sent\n"
+        until(lambda: [pid for pid in below(there.server_pid) if name_of(pid) == "pegfs-enter"], what="the host")
+        os.kill(there.server_pid, signal.SIGKILL)
+        done = container.end()
+    assert '"text":"77"' in done.out and done.out.endswith("\n1\n2\n"), done
+
+
+def jobs(mount, state):
+    return int(re.search(rf"^pegfs_calls_{state} (\d+)$", (mount.path / ".pegfs/stats").read_text(), re.M)[1])
+
+
+def test_a_call_that_waits_for_a_host_there_outlives_the_server(new_mount, work):
+    mount = new_mount(tools=[make_look(work / "tools")], args=["--run-in", "caller", "--hosts", "1"])
+    with Background(asking("import time; time.sleep(4); out = 'first'"), cwd=mount.path) as first:
+        until(lambda: jobs(mount, "running") == 1, what="the first call")
+        with Background([*CONTAINER, "bash", "-c", asking("out = 'second'")], cwd=mount.path) as second:
+            until(lambda: jobs(mount, "waiting") == 1, what="the second")
+            os.kill(mount.server_pid, signal.SIGKILL)
+            assert "second" in second.end().out
+        assert first.end().out == "first\n"
+
+
+@pytest.fixture
+def machines_mount(machine, new_mount, work):
+    """A mount that real containers have at /officer/tools."""
+    make_look(work / "tools")
+    for path in (work, work / "tools"):
+        path.chmod(0o755)
+
+    def make(*args, **how):
+        return new_mount(tools=[EXAMPLES, work / "tools"], at=machine.work / "mnt",
+                         args=["--run-in", "caller", "--at", "/officer/tools", *args], **how)
+
+    return make
+
+
+def volumes(mount, *more):
+    return [(mount.path, "/officer/tools", "rslave"), *more]
+
+
+@pytest.mark.parametrize("args", [[], ["--user", "1000:1000"], ["--uidmap", "0:100000:65536"], ["--read-only"],
+                                  ["--cap-drop", "ALL"], ["--ipc", "host"]],
+                         ids=["root", "user", "user namespace", "read-only", "no capability", "ipc namespace of the host"])
+def test_a_tool_lives_in_the_real_container_that_calls_it(machine, machines_mount, work, args):
+    mount = machines_mount()
+    (work / "data").mkdir()
+    (work / "data/mine").write_text("of the container")
+    data = "import socket; out = socket.gethostname() + open('/officer/user/mine').read()"
+    command = f"cd /officer/tools; hostname; ({HELLO}); cat /proc/self/status; echo =====; " \
+              f"({asking(data)}); " \
+              f"{asking(STATUS)}"
+    done = machine.run(command, volumes=volumes(mount, (work / "data", "/officer/user")), args=args)
+    assert done.status == 0, done
+    host, hello, rest = done.out.split("\n", 2)
+    assert hello == "Hello, Ada!"
+    own, said = rest.split("=====\n")
+    assert said.startswith(host + "of the container\n")
+    caller, tool = status_of(own), status_of(said)
+    assert [tool[name] for name in ("Uid", "Gid", "Groups")] == [caller[name] for name in ("Uid", "Gid", "Groups")]
+    assert int(tool["CapEff"][0], 16) & ~int(caller["CapPrm"][0], 16) == 0
+    assert int(tool["CapBnd"][0], 16) & ~int(caller["CapPrm"][0], 16) == 0
+
+
+def test_a_real_container_that_restarts_is_served_again(machine, machines_mount):
+    mount = machines_mount()
+    ask = f"cd /officer/tools; ({asking(COUNT)}); {asking(COUNT)}"
+    with machine.start(STAY, volumes=volumes(mount)) as container:
+        assert container.exec(ask).out == "1\n2\n"
+        container.restart()
+        assert container.exec(ask).out == "1\n2\n"

@@ -14,7 +14,7 @@ const SETTLE_MS = 20;
 const SETTLE_TIMES = 5;
 const PREPARING_NICE = 10;
 
-const settings = { cacheDir: null, resultMax: Infinity, progressMax: Infinity };
+const settings = { cacheDir: null, resultMax: Infinity, progressMax: Infinity, generated: [] };
 const exitProcess = process.exit.bind(process);
 let home = "/";
 let tool = null;
@@ -82,7 +82,7 @@ async function onCall(message) {
     try {
       tool = message.entry.endsWith(".sh")
         ? loadShellTool(message.dir, message.entry, settings)
-        : await loadTool(message.dir, message.entry, settings.cacheDir);
+        : await loadTool(message.dir, message.entry, settings);
     } catch (thrown) {
       call.failThrown(thrown, "load");
     }

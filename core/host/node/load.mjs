@@ -74,7 +74,7 @@ function findExecute(exports, entryName) {
 
 // Loads dir/entryName. Returns { run(message, signal, onUpdate), isStale() }; throws a ToolFault or
 // what the tool threw.
-export async function loadTool(dir, entryName, cacheDir) {
+export async function loadTool(dir, entryName, { cacheDir, generated }) {
   const entry = join(dir, entryName);
   const sinceMs = Date.now();
   const modules = {}; // filled by jiti: path -> module
@@ -110,7 +110,8 @@ export async function loadTool(dir, entryName, cacheDir) {
   tool.run = ({ id, params }, signal, onUpdate) => execute(id, params, signal, onUpdate);
   addLoaded();
   // Native ES modules are in no table; those beside the entry are found here.
-  for (const name of readdirSync(dir)) if (CODE.test(name)) files.add(join(dir, name), sinceMs);
+  for (const name of readdirSync(dir))
+    if (CODE.test(name) && !generated.includes(name)) files.add(join(dir, name), sinceMs);
   return tool;
 }
 

@@ -38,7 +38,7 @@ class Host:
     def __init__(self):
         self.wire = wire.Wire()
         self.calls = queue.SimpleQueue()
-        self.settings = {"resultMax": 1 << 62, "progressMax": 1 << 62}
+        self.settings = {"resultMax": 1 << 62, "progressMax": 1 << 62, "generated": []}
         self.tool = None
         self.call_id = None
         self.signal = None
@@ -134,7 +134,7 @@ class Host:
 
     def load(self, message):
         # No cached bytecode: it is taken for new when the size and the second are the same.
-        self.tool = tools.Tool(message["dir"], message["entry"])
+        self.tool = tools.Tool(message["dir"], message["entry"], self.settings["generated"])
 
     def run(self, message):
         """One call. Returns whether the host is fit for another."""

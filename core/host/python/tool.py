@@ -78,8 +78,9 @@ def fingerprint(path):
 class Files:
     """The files a tool was loaded from; see core/host/node/load.mjs."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, generated):
         self._directory = directory
+        self._generated = generated
         self._since_ns = time.time_ns()
         self._seen = {}
 
@@ -95,7 +96,7 @@ class Files:
             if path and path.startswith(os.path.dirname(self._directory) + "/"):
                 self._add(path)
         for name in os.listdir(self._directory):
-            if name.endswith((".py", ".json")):
+            if name.endswith((".py", ".json")) and name not in self._generated:
                 self._add(os.path.join(self._directory, name))
 
     def have_changed(self):
@@ -104,8 +105,8 @@ class Files:
 
 
 class Tool:
-    def __init__(self, directory, entry):
-        self.files = Files(directory)
+    def __init__(self, directory, entry, generated):
+        self.files = Files(directory, generated)
         path = os.path.join(directory, entry)
         sys.path.insert(0, directory)
         sys.argv = [path]
