@@ -393,7 +393,7 @@ static void on_exit_event(void *arg, pid_t pid, int status)
 	loop_cancel_timer(&host->kill_timer);
 	loop_cancel_timer(&host->watch_timer);
 	post(host, HOST_ON_EXIT);
-	unkeep(host);
+	/* Kept until it is freed: by then what became of its call is on record. */
 	host->events->on_gone(host->arg);
 }
 
@@ -563,6 +563,11 @@ void host_free(struct host *host)
 enum host_state host_get_state(const struct host *host)
 {
 	return host->state;
+}
+
+bool host_has_ended(const struct host *host)
+{
+	return host->ended;
 }
 
 pid_t host_get_pid(const struct host *host)

@@ -90,6 +90,12 @@ pid_t host_get_pid(const struct host *host);
 bool host_has_booted(const struct host *host);
 
 /*
+ * Whether its process is known to have ended. One whose warden was killed dies as well, but a moment
+ * later: until then it may begin with what it was given.
+ */
+bool host_has_ended(const struct host *host);
+
+/*
  * Gives it a call (HOST_BOOTING or HOST_IDLE). 0 or a negative errno.
  */
 int host_give(struct host *host, const struct wire_call *call);

@@ -10,11 +10,10 @@
 #include "core/running/keeper.h"
 #include "core/running/pool.h"
 
-uint64_t recover_code_of(
-	const struct executor *executor, const struct tool *tool, const struct identity *who)
+uint64_t recover_code_of(const struct executor *executor, const struct tool *tool)
 {
 	uint64_t hash = MAP_HASH_SEED;
-	for (const char *const *item = executor_env_of(executor, tool, who); *item; item++)
+	for (const char *const *item = executor->config.env; *item; item++)
 		hash = map_hash(hash, *item, strlen(*item) + 1);
 	if (!tool)
 		return hash;
@@ -52,11 +51,13 @@ static struct job *make_job(struct executor *executor, const struct kept_host *k
 	return job;
 }
 
-static void lose_call(
-	uint64_t tag, const struct executor_heirs *heirs, void *arg, const char *reason)
+static void lose_call(const struct executor *executor, uint64_t tag,
+	const struct executor_heirs *heirs, void *arg, const char *reason)
 {
+	const struct keeper *keeper = executor->config.keeper;
 	if (tag == 0)
 		return;
+	keeper->let_go(keeper->arg, tag); /* else it would wait there for ever */
 	log_msg(LOG_LEVEL_WARNING, "what became of a call cannot be known: %s", reason);
 	heirs->on_lost(arg, tag);
 }
@@ -89,10 +90,10 @@ static void take_up_of_tool(struct executor *executor, struct worker *worker, st
 	bool can_hide = kept->secrets_len <= KEEPER_SECRETS_MAX;
 	struct job *job = kept->tag && can_hide ? make_job(executor, kept, tool, heirs, arg) : NULL;
 	worker->pool = schedule_pool(executor, tool, &worker->who);
-	worker->has_env = true; /* it was told with the first call, at the latest */
 	worker->pool->worker_count++;
 	if (!can_hide)
-		lose_call(kept->tag, heirs, arg, "it has more sensitive values than can be kept");
+		lose_call(executor, kept->tag, heirs, arg,
+			"it has more sensitive values than can be kept");
 	if (job)
 		resume_job(worker, job);
 	else if (host_get_state(worker->host) == HOST_BUSY)
@@ -106,17 +107,17 @@ static void take_up(
 	bool used;
 	struct kept_host *kept = keeper->get(keeper->arg, slot, &used);
 	const uint64_t tag = kept->tag;
-	kept->tool[TOOL_KEY_MAX - 1] = '\0';
+	kept->tool[KEEPER_NAME_MAX - 1] = '\0';
 	kept->id[CALL_ID_MAX] = '\0';
 	const bool is_spare = !kept->tool[0];
 	struct tool *tool = is_spare ? NULL : heirs->find_tool(arg, kept->tool);
 	struct fail why = FAIL_INIT;
 	struct worker *worker = worker_adopt(executor, slot, &why);
 	if (!worker) {
-		lose_call(tag, heirs, arg, why.text);
+		lose_call(executor, tag, heirs, arg, why.text);
 		return;
 	}
-	worker->outdated = kept->code != recover_code_of(executor, tool, &worker->who);
+	worker->outdated = kept->code != recover_code_of(executor, tool);
 	if (tool)
 		take_up_of_tool(executor, worker, tool, heirs, arg);
 	if ((!is_spare && !tool) || (worker->outdated && !worker->job))
