@@ -132,7 +132,9 @@ class Watchers(Client):
                 return edits.versions_in(json.dumps(mine).encode()) if mine else None
             return edits.versions_in(read(f"{self.mount}/{kind}/{name}"))
         except (OSError, ValueError) as error:
-            if getattr(error, "errno", 0) == errno.ENOENT:
+            # It went, or was another, in two looks of one open(2): what comes and goes may be so.
+            gone = (errno.ENOENT, errno.ESTALE) if kind == "guest" else (errno.ENOENT,)
+            if getattr(error, "errno", 0) in gone:
                 return None
             self.report.fail(f"{kind}/{name}: {error}")
             return {"error"}
