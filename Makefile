@@ -315,15 +315,16 @@ check-oracle: $(BUILD)/tests/describe build/oracle/node_modules.stamp
 check-seed: lib-dir
 	$(Q)$(TEST_ENV) $(PYTHON) tests/run-node seed '$(T)' $(wildcard tests/seed/*.test.mjs)
 
-# The pi coding agent at work on the tree, and the formats of the model APIs by their own packages.
 check-deploy: build/deploy/node_modules.stamp
 	$(Q)PEGFS_DEPLOY_MODULES='$(CURDIR)/build/deploy/node_modules' \
 		$(PYTHON) tests/run-node deploy '$(T)' $(wildcard tests/deploy/*.test.mjs)
 
-check-pi: $(BUILD)/tests/describe build/pi/node_modules.stamp
-	$(Q)$(TEST_ENV) PEGFS_DESCRIBE='$(CURDIR)/$(BUILD)/tests/describe' \
-		PEGFS_PI_MODULES='$(CURDIR)/build/pi/node_modules' \
-		$(PYTHON) tests/run-node pi '$(T)' $(wildcard tests/pi/*.test.mjs)
+# The pi coding agent at work on the tree, and the formats of the model APIs by their own packages.
+check-pi: all $(BUILD)/tests/describe build/pi/node_modules.stamp
+	$(Q)export $(TEST_ENV) PEGFS_DESCRIBE='$(CURDIR)/$(BUILD)/tests/describe' \
+		PEGFS_PI_MODULES='$(CURDIR)/build/pi/node_modules'; status=0; \
+		$(PYTHON) tests/run-node pi '$(T)' $(wildcard tests/pi/*.test.mjs) || status=1; \
+		$(PYTHON) -m pytest -q -p no:cacheprovider tests/pi $(if $(T),-k '$(T)') || status=1; exit $$status
 
 check-asan:
 	$(Q)+$(MAKE) VARIANT=asan check-unit check-oracle check-e2e
@@ -531,7 +532,9 @@ install: all man
 	$(Q)install -D -m 644 $(BUILD)/completion/zsh $(DESTDIR)$(PREFIX)/share/zsh/$(ZSH_DIR)/_pegfs
 	$(Q)install -D -m 644 $(BUILD)/completion/fish \
 		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/pegfs.fish
-	$(Q)for page in $(wildcard README.md docs/*.md); do \
+	$(Q)install -D -m 644 seed/extensions/tool-loader.ts \
+		$(DESTDIR)$(PREFIX)/share/pegfs/extensions/tool-loader.ts
+	$(Q)for page in $(wildcard README.md docs/*.md docs/*.json); do \
 		install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/doc/pegfs/$${page##*/}; done
 
 uninstall:

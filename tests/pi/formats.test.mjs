@@ -237,18 +237,23 @@ const TYPE_OF = {
   openai: "OpenAI.Chat.Completions.ChatCompletionTool[]", "openai-responses": "OpenAI.Responses.FunctionTool[]",
 };
 
-function compile(body) {
+// What the compiler complains of, by file; all of them in one run, for it takes its time.
+function compile(files) {
   const directory = mkdtempSync(join(dirname(MODULES), "types-"));
+  const paths = Object.entries({ "package.json": '{"type":"module"}', ...files }).map(([name, text]) => {
+    writeFileSync(join(directory, name), text);
+    return join(directory, name);
+  });
+  let told = "";
   try {
-    writeFileSync(join(directory, "formats.mts"), TYPES + body);
     execFileSync(process.execPath, [join(MODULES, "typescript/lib/tsc.js"), "--noEmit", "--strict", "--skipLibCheck",
-      "--target", "es2022", "--module", "nodenext", join(directory, "formats.mts")], { encoding: "utf8" });
-    return "";
+      "--pretty", "false", "--target", "es2022", "--module", "nodenext", ...paths.slice(1)], { encoding: "utf8" });
   } catch (failed) {
-    return failed.stdout;
+    told = failed.stdout;
   } finally {
     rmSync(directory, { recursive: true });
   }
+  return Object.fromEntries(Object.keys(files).map((name) => [name, told.split("\n").filter((line) => line.includes(`${name}(`))]));
 }
 
 function literal(api, value) {
@@ -256,15 +261,23 @@ function literal(api, value) {
   return api === "gemini" ? text.replace(/"type":"([A-Z]+)"/g, '"type":Type.$1') : text;
 }
 
-test("the_official_packages_take_the_documents_by_their_types", () => {
-  const chosen = described.filter(({ tool }) => !["many_values", "too_many_values", "long_values", "few_long_values", "much_text"]
-    .includes(tool.name) && tool.name !== "proto");
-  const lines = APIS.flatMap((api) => chosen.map(({ formats }, i) =>
+// And seed/extensions/tool-loader.ts fits the types of the pi that it is written for.
+test("the_official_packages_take_the_documents_and_the_extension_by_their_types", () => {
+  const left_out = ["many_values", "too_many_values", "long_values", "few_long_values", "much_text", "proto"];
+  const chosen = described.filter(({ tool }) => !left_out.includes(tool.name));
+  const right = APIS.flatMap((api) => chosen.map(({ formats }, i) =>
     `export const ${api.replace("-", "_")}_${i}: ${TYPE_OF[api]} = ${literal(api, formats[api])};`));
-  assert.equal(compile(lines.join("\n")), "");
-  // And what is wrong is seen.
   const wrong = APIS.filter((api) => api !== "typebox").map((api) =>
     `export const ${api.replace("-", "_")}: ${TYPE_OF[api]} = ${literal(api, described[0].formats[api]).replace(/"name"/, '"nome"')};`);
-  const complaints = compile(wrong.join("\n"));
-  assert.equal(complaints.match(/error TS/g)?.length, wrong.length, complaints);
+  const extension = readFileSync(join(HERE, "../../seed/extensions/tool-loader.ts"), "utf8");
+  const told = compile({
+    "right.mts": TYPES + right.join("\n"),
+    "wrong.mts": TYPES + wrong.join("\n"),
+    "tool-loader.ts": extension,
+    "wrong-loader.ts": extension.replace('pi.on("tool_result"', 'pi.on("tool_results"'),
+  });
+  assert.deepEqual(told["right.mts"], []);
+  assert.equal(told["wrong.mts"].length, wrong.length, told["wrong.mts"].join("\n"));
+  assert.deepEqual(told["tool-loader.ts"], []);
+  assert.ok(told["wrong-loader.ts"].length > 0);
 });
