@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/base/log.h"
+#include "fs/fdtake.h"
 
 _Static_assert(sizeof(struct kept_host) <= STATE_HOST_SIZE, "a host's notes have a place");
 _Static_assert(KEEPER_FDS == SUPERVISOR_HOST_FDS, "the supervisor takes all of a host");
@@ -54,13 +55,7 @@ static int hear(
 	while (got < 0 && errno == EINTR);
 	if (got < 0)
 		return -errno;
-	const struct cmsghdr *rights = CMSG_FIRSTHDR(&header);
-	int count = 0;
-	if (rights && rights->cmsg_type == SCM_RIGHTS) {
-		size_t size = rights->cmsg_len - CMSG_LEN(0);
-		memcpy(fds, CMSG_DATA(rights), size);
-		count = (int)(size / sizeof(int));
-	}
+	int count = (int)fdtake(&header, fds, KEEPER_FDS);
 	if (got != (ssize_t)sizeof(*message)) {
 		for (int i = 0; i < count; i++)
 			close(fds[i]);
@@ -128,8 +123,12 @@ static int take_host(void *arg, size_t slot, int fds[KEEPER_FDS])
 		int count = hear(link, &message, fds, 0);
 		if (count < 0)
 			return count;
+		if (message.word == SUPERVISOR_KEPT && count == KEEPER_FDS)
+			return 0;
+		for (int i = 0; i < count; i++)
+			close(fds[i]);
 		if (message.word == SUPERVISOR_KEPT)
-			return count == KEEPER_FDS ? 0 : -ENOENT;
+			return -ENOENT;
 		if (message.word == SUPERVISOR_END)
 			link->is_to_end = true;
 	}

@@ -17,6 +17,7 @@
 
 #include "core/base/auto.h"
 #include "core/base/log.h"
+#include "fs/fdtake.h"
 
 #define TICK_MS 250
 #define QUICK_MS 1000 /* a server that lived shorter has died at once */
@@ -123,6 +124,12 @@ static void close_fd(int *fd)
 		close(take_fd(fd));
 }
 
+static void close_all(const int *fds, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		close(fds[i]);
+}
+
 static void drop_host(struct supervisor *supervisor, uint32_t slot)
 {
 	for (size_t i = 0; i < SUPERVISOR_HOST_FDS; i++)
@@ -177,8 +184,7 @@ static void send_host(
 static void keep_host(struct supervisor *supervisor, uint32_t slot, const int *fds, size_t count)
 {
 	if (slot >= STATE_HOSTS || count != SUPERVISOR_HOST_FDS) {
-		for (size_t i = 0; i < count; i++)
-			close(fds[i]);
+		close_all(fds, count);
 		return;
 	}
 	drop_host(supervisor, slot);
@@ -232,8 +238,7 @@ static void on_word(struct supervisor *supervisor, struct server_process *server
 	default:
 		break;
 	}
-	for (size_t i = 0; i < count; i++)
-		close(fds[i]);
+	close_all(fds, count);
 }
 
 /* Reads what there is; a dead server's last words too. */
@@ -253,14 +258,11 @@ static void hear(struct supervisor *supervisor, struct server_process *server)
 		if (got <= 0)
 			return;
 		int fds[SUPERVISOR_HOST_FDS];
-		size_t count = 0;
-		const struct cmsghdr *rights = CMSG_FIRSTHDR(&header);
-		if (rights && rights->cmsg_type == SCM_RIGHTS) {
-			count = (rights->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-			memcpy(fds, CMSG_DATA(rights), count * sizeof(int));
-		}
+		size_t count = fdtake(&header, fds, SUPERVISOR_HOST_FDS);
 		if (got == (ssize_t)sizeof(message))
 			on_word(supervisor, server, &message, fds, count);
+		else
+			close_all(fds, count);
 	}
 }
 
