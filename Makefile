@@ -57,9 +57,10 @@ FS_SRC := $(filter-out fs/main.c,$(wildcard fs/*.c))
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 UNIT_FS_SRC := $(wildcard tests/unit/fs/test_*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
-ALL_SRC := $(wildcard core/*/*.c fs/*.c tests/unit/*.c tests/unit/fs/*.c tests/fuzz/*.c \
+FUZZ_FS_SRC := $(wildcard tests/fuzz/fs/fuzz_*.c)
+ALL_SRC := $(wildcard core/*/*.c fs/*.c tests/unit/*.c tests/unit/fs/*.c tests/fuzz/*.c tests/fuzz/fs/*.c \
 	tests/oracle/*.c tests/bench/*.c)
-ALL_HEADERS := $(wildcard core/*/*.h fs/*.h tests/*/*.h)
+ALL_HEADERS := $(wildcard core/*/*.h fs/*.h tests/*/*.h tests/fuzz/fs/*.h)
 SHELL_SCRIPTS := $(wildcard .ci/run .ci/deps tests/demo tests/e2e/*.sh core/host/sh/*.sh \
 	mountscripts/*.sh mountscripts/*/*.sh tests/run-fuzz)
 
@@ -69,7 +70,7 @@ CORE_LIB := $(BUILD)/libpegfs-core.a
 FS_LIB := $(BUILD)/libpegfs-fs.a
 LIB_DIR := build/lib/pegfs
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(UNIT_SRC) $(UNIT_FS_SRC))
-FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzzers/%,$(FUZZ_SRC))
+FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzzers/%,$(FUZZ_SRC) $(FUZZ_FS_SRC))
 PROGRAMS := $(if $(wildcard fs/main.c),$(BUILD)/pegfs) \
 	$(if $(wildcard core/cmd/main.c),$(BUILD)/pegfs-core)
 HOST_FILES := $(shell find core/host -type f)
@@ -127,6 +128,11 @@ $(BUILD)/obj/tests/unit/fs/%.o: tests/unit/fs/%.c $(FLAGS_FILE) | $(NEEDED_TEST)
 	@mkdir -p $(@D)
 	$(Q)$(COMPILE) $(FUSE_FLAGS) -MMD -MP -c -o $@ $<
 
+$(BUILD)/obj/tests/fuzz/fs/%.o: tests/fuzz/fs/%.c $(FLAGS_FILE) | $(NEEDED) $(NEEDED_FUSE)
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE) $(FUSE_FLAGS) -MMD -MP -c -o $@ $<
+
 $(BUILD)/obj/tests/%.o: tests/%.c $(FLAGS_FILE) | $(NEEDED) $(NEEDED_TEST)
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
@@ -171,6 +177,13 @@ $(BUILD)/tests/describe: $(call obj,tests/oracle/describe.c) $(CORE_LIB)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(LINK) -o $@ $^ $(CORE_LIBS)
+
+# The world's own executor takes the place of the archive's.
+$(BUILD)/fuzzers/fs/%: $(BUILD)/obj/tests/fuzz/fs/%.o $(BUILD)/obj/tests/fuzz/fs/world.o $(FS_LIB) \
+		$(CORE_LIB)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(CORE_LIBS) $(FUSE_LIBS)
 
 $(BUILD)/fuzzers/%: $(BUILD)/obj/tests/fuzz/%.o $(CORE_LIB)
 	$(call say,LINK,$@)
@@ -411,7 +424,7 @@ lint: lint-layers lint-headers lint-analyzer lint-tidy lint-cppcheck lint-shell 
 lint-layers:
 	$(Q)$(PYTHON) tests/layers $(wildcard core/*/*.[ch] fs/*.[ch])
 
-flags_of = $(BASE_FLAGS) $(WARNINGS) $(if $(filter fs/% tests/unit/fs/%,$(1)),$(FUSE_FLAGS))
+flags_of = $(BASE_FLAGS) $(WARNINGS) $(if $(filter fs/% tests/unit/fs/% tests/fuzz/fs/%,$(1)),$(FUSE_FLAGS))
 LINT := build/lint
 lint-headers: $(patsubst %,$(LINT)/%.alone,$(ALL_HEADERS))
 lint-analyzer: $(patsubst %,$(LINT)/%.analyzer,$(filter core/% fs/%,$(ALL_SRC)))

@@ -1,13 +1,17 @@
 #include "fs/callkept.h"
 
 #include <errno.h>
+#include <string.h>
 
+#include "core/base/log.h"
 #include "core/base/xalloc.h"
 #include "fs/answer.h"
 #include "fs/callfile.h"
 #include "fs/callopen.h"
 #include "fs/callwait.h"
 #include "fs/server.h"
+
+#define ERRNO_MAX 4095 /* of the kernel */
 
 struct kept *callkept_in(struct state_handle *place)
 {
@@ -64,11 +68,41 @@ static void revive_call(struct callfile *file)
 		file->result = answer_of_call(file->server, file->opener_uid, call, file->run);
 }
 
+static bool is_bool(const bool *field)
+{
+	unsigned char byte;
+	memcpy(&byte, field, sizeof(byte));
+	return byte <= 1;
+}
+
+/* Whoever has written it may have been out of its mind before it died. */
+static bool is_sound(const struct kept *kept)
+{
+	const bool *const bools[] = { &kept->readable, &kept->result_read, &kept->awaited,
+		&kept->detached, &kept->is_run, &kept->is_help, &kept->opener_place.is_known };
+	for (size_t i = 0; i < sizeof(bools) / sizeof(*bools); i++)
+		if (!is_bool(bools[i]))
+			return false;
+	return kept->phase >= PHASE_GATHER && kept->phase <= PHASE_DONE &&
+	       kept->show >= ARGUMENTS_BOUNDED && kept->show <= ARGUMENTS_JSON &&
+	       kept->sticky >= 0 && kept->sticky <= ERRNO_MAX && kept->outcome >= 0 &&
+	       kept->outcome <= ERRNO_MAX;
+}
+
+static void make_useless(struct kept *kept)
+{
+	log_msg(LOG_LEVEL_ERROR,
+		"what was noted of an open call file makes no sense: it is of no use any more");
+	*kept = (struct kept){ .phase = PHASE_DONE, .sticky = EIO, .base = -1 };
+}
+
 struct callfile *callfile_revive(
 	struct server *server, struct tool *tool, struct state_handle *place)
 {
 	struct callfile *file = callopen_make(server, tool, place);
 	const struct kept *kept = file->kept;
+	if (!is_sound(kept))
+		make_useless(file->kept);
 	quota_take(&server->open_calls, kept->opener_uid, 1);
 	file->reserved = kept->reserved;
 	file->seq = kept->seq;

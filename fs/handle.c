@@ -414,6 +414,10 @@ struct handle *handle_revive(
 {
 	struct handles *handles = &server->handles;
 	struct state_handle *kept = map_get(&handles->kept, fh);
+	if (kept && kept->ino != ino) {
+		*error = -ESTALE;
+		return NULL;
+	}
 	struct handle *handle =
 		kept ? revive_call(server, kept, ino, error) : revive(server, ino, ctx, error);
 	if (!handle && !kept)

@@ -6,8 +6,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/base/fdtake.h"
 #include "core/base/log.h"
-#include "fs/fdtake.h"
 
 _Static_assert(sizeof(struct kept_host) <= STATE_HOST_SIZE, "a host's notes have a place");
 _Static_assert(KEEPER_FDS == SUPERVISOR_HOST_FDS, "the supervisor takes all of a host");

@@ -29,6 +29,9 @@
 /* Requests served before timers and other descriptors have their turn. */
 #define REQUESTS_A_TURN 64
 
+/* The newest of them, where it is not known which wait: the kernel counts them up for ever. */
+#define POLLS_WOKEN_MAX (UINT64_C(1) << 20)
+
 /* Not in the header of a 6.1 kernel; the values are ABI. */
 #define NOTIFY_RESEND 7
 #define NOTIFY_INC_EPOCH 8
@@ -279,11 +282,16 @@ static void on_readable(void *arg, uint32_t events)
 
 /* ---- what an earlier server has left */
 
+static bool is_length(uint32_t len)
+{
+	return len >= sizeof(struct fuse_in_header) && len <= STATE_RECEIVE_SIZE;
+}
+
 /* The one that was at hand when it died. */
 static void repeat_received(struct session *session)
 {
 	const struct fuse_in_header *in = (const void *)session->state->receive;
-	if (in->len >= sizeof(*in) && in->unique != session->state->received &&
+	if (is_length(in->len) && in->unique != session->state->received &&
 		!find_request(session, in->unique) && wants_answer(in->opcode))
 		process(session, in->len, true);
 }
@@ -306,7 +314,7 @@ static void repeat_kept(struct session *session)
 	struct state *state = session->state;
 	for (size_t i = 0; i < STATE_REQUESTS; i++) {
 		const struct state_request *request = &state->requests[i];
-		if (request->unique == 0)
+		if (request->unique == 0 || !is_length(request->len))
 			continue;
 		size_t kept = request->len < STATE_HEAD_MAX ? request->len : STATE_HEAD_MAX;
 		memcpy(state->receive, request->head, kept);
@@ -323,7 +331,9 @@ static void wake_pollers(const struct session *session)
 	struct state *state = session->state;
 	struct fuse_notify_poll_wakeup_out body = { .kh = 0 };
 	if (state->polls_overflow) {
-		for (body.kh = 1; body.kh <= state->polls_max; body.kh++)
+		uint64_t first =
+			state->polls_max > POLLS_WOKEN_MAX ? state->polls_max - POLLS_WOKEN_MAX : 0;
+		for (body.kh = first + 1; body.kh <= state->polls_max && body.kh; body.kh++)
 			notify(session, FUSE_NOTIFY_POLL, &body, sizeof(body));
 	} else {
 		for (size_t i = 0; i < STATE_POLLS; i++) {

@@ -59,6 +59,11 @@ struct state *state_map(int fd, struct fail *why)
 		return NULL;
 	}
 	struct state *state = map(fd, why);
+	if (state && (state->init_len > STATE_INIT_MAX || state->reply_len > STATE_INIT_MAX)) {
+		fail_set(why, -EPROTO, "what was noted of the kernel's terms makes no sense");
+		state_unmap(state);
+		return NULL;
+	}
 	if (state)
 		make_resident(state);
 	return state;

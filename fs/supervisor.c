@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "core/base/auto.h"
+#include "core/base/fdtake.h"
 #include "core/base/log.h"
-#include "fs/fdtake.h"
 
 #define TICK_MS 250
 #define QUICK_MS 1000 /* a server that lived shorter has died at once */

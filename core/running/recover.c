@@ -109,6 +109,8 @@ static void take_up(
 	const uint64_t tag = kept->tag;
 	kept->tool[KEEPER_NAME_MAX - 1] = '\0';
 	kept->id[CALL_ID_MAX] = '\0';
+	if (kept->who.group_count > IDENTITY_GROUPS_MAX)
+		kept->who.group_count = 0; /* never more rights than it had */
 	const bool is_spare = !kept->tool[0];
 	struct tool *tool = is_spare ? NULL : heirs->find_tool(arg, kept->tool);
 	struct fail why = FAIL_INIT;

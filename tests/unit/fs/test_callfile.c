@@ -16,6 +16,7 @@
 
 #include "core/running/verdict.h"
 #include "fs/callfile.h"
+#include "fs/callkept.h"
 #include "fs/options.h"
 #include "fs/server.h"
 #include "fs/session.h"
@@ -1169,6 +1170,31 @@ static void a_result_is_read_on_where_reading_had_come(void **state)
 	end_job(last_job(), JOB_DONE);
 }
 
+/* The server may have been out of its mind before it died. */
+static void what_makes_no_sense_is_of_no_use_and_harms_nobody(void **state)
+{
+	struct world *world = *state;
+	for (size_t at = 0; at < sizeof(struct kept); at++) {
+		job_count = 0;
+		go_to(world, UNREAD, true);
+		struct state_handle *place = &world->places[(world->place_count - 1) % 4];
+		place->body[at] ^= 0xff;
+		bool is_uid = at >= offsetof(struct kept, opener_uid) &&
+			      at < offsetof(struct kept, opener_gid);
+		if (is_uid) /* another one's account */
+			place->body[at] ^= 0xff;
+		die_and_revive(world);
+		read_at(world, 14, 0);
+		write_at(world, "x", 100);
+		close_file(world);
+	}
+	go_to(world, UNREAD, true);
+	callkept_in(&world->places[(world->place_count - 1) % 4])->phase = 77;
+	die_and_revive(world);
+	check_reply(read_at(world, 14, 0), "EIO");
+	check_reply(write_at(world, DOCUMENT, 14), "EIO");
+}
+
 static void what_had_failed_fails_on(void **state)
 {
 	struct world *world = *state;
@@ -1247,6 +1273,7 @@ int main(void)
 		file_test(a_call_is_waited_for_by_the_next_server),
 		file_test(a_held_write_that_comes_again_starts_nothing),
 		file_test(a_result_is_read_on_where_reading_had_come),
+		file_test(what_makes_no_sense_is_of_no_use_and_harms_nobody),
 		file_test(what_had_failed_fails_on),
 		file_test(bytes_that_were_gathered_are_lost_and_that_is_said),
 		file_test(nothing_that_was_empty_is_lost),

@@ -1,4 +1,4 @@
-#include "fs/fdtake.h"
+#include "core/base/fdtake.h"
 
 #include <string.h>
 #include <unistd.h>

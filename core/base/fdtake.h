@@ -1,6 +1,6 @@
 /* What comes with a message over a Unix socket: taken whole, whoever sent it, and never more than fits. */
-#ifndef PEGFS_FS_FDTAKE_H
-#define PEGFS_FS_FDTAKE_H
+#ifndef PEGFS_BASE_FDTAKE_H
+#define PEGFS_BASE_FDTAKE_H
 
 #include <stddef.h>
 #include <sys/socket.h>
