@@ -1,9 +1,11 @@
 #include "core/running/caller.h"
 
 #include <fcntl.h>
+#include <linux/nsfs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -81,14 +83,25 @@ static void load_chain(struct chain *chain, pid_t pid)
 		chain->count++;
 }
 
+#ifndef NS_GET_ID
+#define NS_GET_ID _IOR(0xb7, 13, uint64_t) /* ioctl_nsfs(2), Linux 6.18 */
+#endif
+
 uint64_t caller_pid_namespace(pid_t tid)
 {
 	char path[64];
 	struct stat st;
+	uint64_t id;
 	if (tid <= 0)
 		return 0;
 	snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)tid);
-	return stat(path, &st) == 0 ? st.st_ino : 0;
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return 0;
+	if (ioctl(fd, NS_GET_ID, &id) == 0)
+		return id;
+	/* The inode's number is given again once a container has ended; that of its mount is not. */
+	return place_mix_mount(st.st_ino, tid);
 }
 
 /* Ids, groups and capabilities. Whether status holds more of it. */

@@ -28,7 +28,7 @@ struct chain {
 struct caller {
 	struct identity who;
 	pid_t tid;       /* as FUSE says: a thread; 0: outside of this pid namespace */
-	uint64_t pid_ns; /* inode of its pid namespace; 0: not known */
+	uint64_t pid_ns; /* caller_pid_namespace() */
 	struct chain chain;
 };
 
@@ -53,7 +53,10 @@ void caller_confine(struct caller *caller, uint64_t caps, const struct place *pl
 /* From here on it acts for somebody else, with these ids and no other rights, at its own place. */
 void caller_demote(struct caller *caller, uid_t uid, gid_t gid);
 
-/* The inode of the pid namespace of a thread; 0: not known. */
+/*
+ * A number of the pid namespace of a thread; 0: not known. No later namespace gets it, from Linux 6.18
+ * on, and from 6.8 on none of another container; before, one may whose predecessor has ended.
+ */
 uint64_t caller_pid_namespace(pid_t tid);
 
 /*

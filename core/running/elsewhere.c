@@ -8,25 +8,28 @@
 #include "core/running/pool.h"
 #include "core/tools/listing.h"
 
-#define PLACES_MAX 256 /* each takes up to ten descriptors */
+#define PLACES_MAX 256       /* each takes up to ten descriptors */
+#define PLACES_OF_ONE_MAX 32 /* of one container, which may have as many as it likes */
 
 bool elsewhere_is_for(const struct executor *executor, const struct identity *who)
 {
 	return executor->config.rules.runs_there && !place_is_here(&who->place);
 }
 
-/* A place that another pool holds already. */
+/* A place that another pool holds already; else how many are held, and how many of its container. */
 static struct anchor *find_held(
-	struct executor *executor, const struct place *place, unsigned *count)
+	struct executor *executor, const struct place *place, unsigned *count, unsigned *of_one)
 {
 	const uint64_t round = ++executor->round;
-	*count = 0;
+	*count = *of_one = 0;
 	for (struct pool *pool = executor->pools; pool; pool = pool->next) {
 		if (!pool->anchor)
 			continue;
 		if (place_equal(&pool->anchor->place, place))
 			return anchor_ref(pool->anchor);
-		*count += pool->anchor->round != round;
+		bool is_first = pool->anchor->round != round;
+		*count += is_first;
+		*of_one += is_first && pool->anchor->place.tenant == place->tenant;
 		pool->anchor->round = round;
 	}
 	return NULL;
@@ -34,18 +37,30 @@ static struct anchor *find_held(
 
 int elsewhere_hold(struct pool *pool, pid_t tid, struct fail *why)
 {
-	unsigned count;
+	unsigned count, of_one;
 	if (pool->anchor || !elsewhere_is_for(pool->executor, &pool->who))
 		return 0;
-	pool->anchor = find_held(pool->executor, &pool->who.place, &count);
-	if (!pool->anchor && count >= PLACES_MAX)
+	pool->anchor = find_held(pool->executor, &pool->who.place, &count, &of_one);
+	if (!pool->anchor && (count >= PLACES_MAX || of_one >= PLACES_OF_ONE_MAX))
 		return fail_set(why, -EBUSY,
-			"calls from %u containers wait or run already; try again when some have "
-			"finished",
-			count);
+			"calls from %u containers or namespaces (%u of this container) wait or run "
+			"already; try again when some have finished",
+			count, of_one);
 	if (!pool->anchor)
 		pool->anchor = anchor_open(tid, &pool->who, why);
 	return why->code;
+}
+
+bool elsewhere_has_its_share(const struct pool *pool)
+{
+	const struct executor *executor = pool->executor;
+	const uint64_t tenant = pool->who.place.tenant;
+	unsigned count = 0, share = (executor->config.hosts_max + 1) / 2;
+	if (!elsewhere_is_for(executor, &pool->who))
+		return false;
+	for (const struct worker *worker = executor->workers; worker; worker = worker->next)
+		count += worker_counts(worker) && worker->who.place.tenant == tenant;
+	return count >= share;
 }
 
 char *elsewhere_tool_dir(const struct executor *executor, const struct tool *tool)

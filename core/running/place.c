@@ -235,6 +235,19 @@ bool place_of(
 	return place->is_known;
 }
 
+uint64_t place_mix_mount(uint64_t pid_namespace, pid_t tid)
+{
+	struct look found = { .root_mount = 0 };
+	const struct look *own = own_look();
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)tid, parts[PLACE_ROOT].link);
+	if ((own && own->ids[PLACE_PID].ino == pid_namespace) ||
+		identify(&found, PLACE_ROOT, AT_FDCWD, path, 0) < 0 || found.root_mount == 0)
+		return pid_namespace;
+	const uint64_t numbers[] = { pid_namespace, found.root_mount };
+	return map_hash(MAP_HASH_SEED, numbers, sizeof(numbers));
+}
+
 const char *place_link(enum place_part part)
 {
 	return parts[part].link;

@@ -68,6 +68,12 @@ bool place_of(
 int place_read_cgroups(pid_t tid, char text[PLACE_TEXT_MAX]);
 int place_read_label(pid_t tid, char text[PLACE_TEXT_MAX]); /* "" where the system has none */
 
+/*
+ * The number of another pid namespace of which tid is, made one of its root directory's mount as well,
+ * for that is never used again (from Linux 6.8 on).
+ */
+uint64_t place_mix_mount(uint64_t pid_namespace, pid_t tid);
+
 /* Where a part is below /proc/TID. */
 const char *place_link(enum place_part part);
 

@@ -108,6 +108,12 @@ bool elsewhere_is_for(const struct executor *executor, const struct identity *wh
  */
 int elsewhere_hold(struct pool *pool, pid_t tid, struct fail *why);
 
+/*
+ * Whether the container of a pool has half of all hosts already: then its calls wait for those, so
+ * that one whose calls do not end keeps nobody else from having any. Never where calls run here.
+ */
+bool elsewhere_has_its_share(const struct pool *pool);
+
 /* What a tool's directory is called there. The caller's. */
 char *elsewhere_tool_dir(const struct executor *executor, const struct tool *tool);
 

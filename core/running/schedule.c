@@ -146,14 +146,15 @@ static bool may_take(
 }
 
 /*
- * Lets go the host that has been idle longest, spares of others included, for a pool's first job.
- * Whether there was one.
+ * Lets go the host that has been idle longest, spares of others included, for a pool's first job; or
+ * one of the same container only. Whether there was one.
  */
-static bool make_room(struct executor *executor, const struct pool *pool)
+static bool make_room(struct executor *executor, const struct pool *pool, bool of_its_own)
 {
 	struct worker *oldest = NULL;
 	for (struct worker *worker = executor->workers; worker; worker = worker->next)
 		if (worker_is_free(worker) && may_take(executor, pool, worker) &&
+			(!of_its_own || worker->who.place.tenant == pool->who.place.tenant) &&
 			(!oldest || worker->idle_since_ms < oldest->idle_since_ms))
 			oldest = worker;
 	if (oldest)
@@ -182,7 +183,9 @@ static struct worker *get_worker(struct executor *executor, struct pool *pool, s
 				count);
 			return NULL;
 		}
-		if (!nested && count >= config->hosts_max && !make_room(executor, pool))
+		bool has_its_share = elsewhere_has_its_share(pool);
+		if (!nested && (count >= config->hosts_max || has_its_share) &&
+			!make_room(executor, pool, has_its_share))
 			return NULL;
 		worker = worker_start(executor, &pool->who, pool->runtime, pool, why);
 	}

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <linux/keyctl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -187,9 +188,22 @@ static int drop_capabilities(uint64_t caps)
 	return (int)syscall(SYS_capset, &header, data);
 }
 
+/*
+ * Whoever has a session keyring (keyrings(7)) may use what is in it. Where keyctl(2) is missing or
+ * denied, it is so to the child as well.
+ */
+static int leave_keyring(void)
+{
+	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) >= 0)
+		return 0;
+	return errno == ENOSYS || errno == EPERM || geteuid() != 0 ? 0 : -1;
+}
+
 static int take_identity(const struct plan *plan)
 {
 	const struct identity *who = plan->request->who;
+	if (leave_keyring() < 0)
+		return -1;
 	if (limit_bounding_set(who) < 0)
 		return -1;
 	if (plan->switch_identity) {

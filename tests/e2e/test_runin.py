@@ -370,3 +370,218 @@ def test_a_real_container_that_restarts_is_served_again(machine, machines_mount)
         assert container.exec(ask).out == "1\n2\n"
         container.restart()
         assert container.exec(ask).out == "1\n2\n"
+
+
+# ---------------------------------------------------------------- a hostile root of the container
+
+WATCHER = pathlib.Path(__file__).parents[1] / "lib" / "watcher.py"
+SECRET = "pegfs-secret-of-somebody-else"
+SECRET_MD = """---
+name: guarded
+version: 1
+language: python
+description: Keeps a secret.
+inputs:
+  token:
+    type: string
+    description: The secret.
+    sensitive: true
+---
+Use it in tests.
+"""
+SECRET_PY = "import time\ndef execute(call_id, params):\n    time.sleep(60)\n    return 'done'\n"
+
+
+def watched(mount, code, where=CONTAINER, before=(), words=()):
+    """What a hostile root sees of the processes that a call brings into its container."""
+    script = f"""
+        coproc WATCH {{ exec {' '.join(before)} /usr/bin/python3 {WATCHER} '{json.dumps(list(words))}'; }}
+        read -r ready <&"${{WATCH[0]}}"
+        exec 5>&"${{WATCH[1]}}" 6<&"${{WATCH[0]}}"
+        echo go >&5
+        ({asking(code)}) || true
+        echo end >&5
+        cat <&6
+    """
+    done = run([*where, "bash", "-c", script], cwd=mount.path, timeout=60)
+    assert done.status == 0, done
+    lines = done.out.splitlines()
+    return "\n".join(lines[:-1]), json.loads(lines[-1])
+
+
+def host_files():
+    library = pathlib.Path(os.environ.get("PEGFS_LIB_DIR", pathlib.Path(__file__).parents[2] / "build/lib/pegfs"))
+    return {path: path.read_bytes() for path in (library / "host").rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("where", [CONTAINER, USER_CONTAINER], ids=["root", "root of a user namespace"])
+def test_a_root_that_traces_all_it_sees_gets_no_right_and_no_memory_of_the_daemon(new_mount, work, where):
+    """It may trace every process: none has more than it, nor anything open or in memory that is not the tool's."""
+    tools = make_look(work / "tools")
+    (tools / "guarded").mkdir()
+    (tools / "guarded/TOOL.md").write_text(SECRET_MD)
+    (tools / "guarded/index.py").write_text(SECRET_PY)
+    mount = new_mount(tools=[tools], args=["--run-in", "caller"])
+    before = host_files()
+    keep = f"exec 3<>guarded/call; echo '{{\"token\":\"{SECRET}\"}}' >&3; echo; sleep 60"
+    with Background(keep, cwd=mount.path) as other:  # what is in the daemon's memory by then
+        other.process.stdout.read(1)
+        words = [SECRET, "lib/pegfs/host", "/sys/fs/cgroup", str(mount.log_path)]
+        said, found = watched(mount, "out = 'answer'", where, words=words)
+    assert said == "answer"
+    own = [one for one in found["caught"] if isinstance(one, dict)]
+    ours = [one for one in own if one["name"] == "pegfs-enter"]
+    assert ours, found
+    for one in ours:
+        assert one["no_new_privs"] == "1" and one["command"].strip().startswith("pegfs-enter"), one
+        assert "lib/pegfs" not in one["command"], one
+        if where is USER_CONTAINER:  # its right to trace does not go as far as that
+            assert one["untraced"] and all(one[name].startswith("!") for name in ("exe", "fds", "words")), one
+            continue
+        assert "untraced" not in one and one["same_root"] and one["words"] == [], one
+        assert one["exe"] == "/memfd:pegfs-enter (deleted)" and one["overwrite"].startswith("!"), one
+        assert one["cwd"] == "/"
+        for fd, target in one["fds"].items():
+            assert re.match(r"(pipe|socket):|/memfd:pegfs-enter", target), (fd, one)
+        assert len(one["fds"]) <= 7, one
+    assert host_files() == before
+
+
+def test_a_root_with_few_capabilities_meets_no_process_with_more(there):
+    """Not even for the blink of an eye: what is in its pid namespace has given all up before it came."""
+    few = 1 << 0 | 1 << 5 | 1 << 8 | 1 << 19
+    where = [*CONTAINER, "setpriv", "--bounding-set=-all,+chown,+kill,+setpcap,+sys_ptrace", "--inh-caps=-all", "--"]
+    _, found = watched(there, "out = 1", where)
+    seen = [one for one in found["caught"] if isinstance(one, dict)]
+    assert any(one["name"] == "pegfs-enter" for one in seen), found
+    for one in seen:
+        for name, value in one["caps"].items():
+            assert int(value, 16) & ~few == 0, (name, one)
+
+
+def test_a_user_cannot_look_into_the_process_that_brings_its_tool(there):
+    """It is hidden from all but who may trace in the daemon's own user namespace."""
+    where = [*CONTAINER, *as_user(OTHER_USER)]
+    _, found = watched(there, "out = 1", where)
+    ours = [one for one in found["caught"] if isinstance(one, dict) and one["name"] == "pegfs-enter"]
+    assert ours, found
+    for one in ours:
+        assert one["untraced"] and one["fds"].startswith("!") and one["exe"].startswith("!"), one
+
+
+def test_what_a_tool_has_open_is_no_file_of_the_daemons_system(there):
+    """Root of a container without a user namespace may chmod(2) what it has open."""
+    code = "import os, stat\nout = {}\nfor fd in os.listdir('/proc/self/fd'):\n    try:\n" \
+           "        st = os.fstat(int(fd)); out[fd] = stat.S_IFMT(st.st_mode) in (stat.S_IFIFO, stat.S_IFSOCK)\n" \
+           "        os.fchmod(int(fd), 0)\n    except OSError:\n        pass\n" \
+           "out = sorted(set(out.values())), os.read(0, 1)"
+    before = os.stat("/dev/null").st_mode
+    assert look(there, code) == "([True], b'')"
+    assert os.stat("/dev/null").st_mode == before
+
+
+def test_descriptors_that_a_tool_sends_to_the_daemon_go_nowhere(there):
+    code = "import array, os, socket\nfor fd in os.listdir('/proc/self/fd'):\n    try:\n" \
+           "        s = socket.socket(fileno=os.dup(int(fd)))\n" \
+           "        for _ in range(50):\n            s.sendmsg([b'\\n'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, " \
+           "array.array('i', [os.open('/', os.O_RDONLY)] * 4))])\n    except OSError:\n        pass\nout = 'sent'"
+    count = len(os.listdir(f"/proc/{there.server_pid}/fd"))
+    assert look(there, code) == "sent"
+    until(lambda: len(os.listdir(f"/proc/{there.server_pid}/fd")) <= count + 12, what="no further descriptors")
+    links = [os.readlink(f"/proc/{there.server_pid}/fd/{fd}") for fd in os.listdir(f"/proc/{there.server_pid}/fd")]
+    assert "/" not in links
+
+
+def test_a_root_that_stops_or_kills_our_processes_hurts_its_own_calls_alone(new_mount, work):
+    mount = new_mount(tools=[EXAMPLES, make_look(work / "tools")], args=["--run-in", "caller", "--timeout", "3"])
+    stop = "import os, signal; os.kill(os.getppid(), signal.SIGSTOP); os.kill(os.getpid(), signal.SIGSTOP)"
+    kill = "import os, signal, time; os.kill(os.getppid(), signal.SIGKILL); time.sleep(30)"
+    for code in (stop, kill):
+        done = run([*CONTAINER, "bash", "-c", asking(code)], cwd=mount.path)
+        assert done.status != 0 and done.seconds < 20, done
+        assert run(HELLO, cwd=mount.path).out == "Hello, Ada!\n"
+    assert look(mount, "out = 4") == "4"
+
+
+def test_a_container_whose_calls_do_not_end_leaves_hosts_for_others(new_mount, work):
+    mount = new_mount(tools=[EXAMPLES, make_look(work / "tools", "look", "second", "third")],
+                      args=["--run-in", "caller", "--hosts", "4"])
+    many = "\n".join(f"({asking('import time; time.sleep(60)', tool)}) & "
+                     for tool in ("look", "second", "third") for _ in range(3))
+    with Background([*CONTAINER, "bash", "-c", f"{many}\nwait"], cwd=mount.path):
+        until(lambda: jobs(mount, "running") == 2 and jobs(mount, "waiting") == 7, what="all calls of the one")
+        done = run([*CONTAINER, "bash", "-c", HELLO], cwd=mount.path)
+        assert done.out == "Hello, Ada!\n" and done.seconds < 15, done
+        assert run(HELLO, cwd=mount.path).out == "Hello, Ada!\n"
+
+
+def test_a_container_that_makes_ever_new_namespaces_is_refused_in_time(new_mount, work):
+    """Each place takes descriptors of the daemon; of one container there are only so many."""
+    mount = new_mount(tools=[EXAMPLES, make_look(work / "tools")], args=["--run-in", "caller", "--hosts", "2"])
+    slow = asking("import time; time.sleep(60)")
+    many = "for i in $(seq 40); do unshare -n bash -c \"$1\" 2>/dev/null & done; wait"
+    with Background([*CONTAINER, "bash", "-c", many, "bash", slow], cwd=mount.path) as container:
+        until(lambda: jobs(mount, "waiting") >= 31, timeout=30, what="many waiting calls")
+        fds = len(os.listdir(f"/proc/{mount.server_pid}/fd"))
+        assert fds < 700, fds
+        assert run(HELLO, cwd=mount.path).out == "Hello, Ada!\n"
+        assert run([*CONTAINER, "bash", "-c", HELLO], cwd=mount.path).out == "Hello, Ada!\n"
+        container.signal(signal.SIGKILL)
+    until(lambda: jobs(mount, "waiting") == 0, what="the end of the waiting calls")
+    until(lambda: len(os.listdir(f"/proc/{mount.server_pid}/fd")) < fds - 200, what="the end of the places")
+
+
+def test_results_are_not_those_of_a_container_before_with_the_same_numbers(there):
+    """Numbers of namespaces are used again at once: what a container has left is not for the next one."""
+    mine, other = ("readlink /proc/self/ns/pid; echo '{\"name\":\"secret\"}' > hello/call; cat hello/result.txt",
+                   "readlink /proc/self/ns/pid; cat hello/result.txt; ls hello/calls")
+    for _ in range(20):
+        first = run([*CONTAINER, "bash", "-c", mine], cwd=there.path)
+        assert "Hello, secret!" in first.out, first
+        second = run([*CONTAINER, "bash", "-c", other], cwd=there.path)
+        assert "secret" not in second.out and len(second.out.split()) == 1, second
+        if first.out.split()[0] == second.out.split()[0]:
+            return
+    pytest.skip("no number of a pid namespace came up again")
+
+
+def test_a_tool_has_no_key_of_the_daemon(work):
+    """Whoever has a session keyring may read what is in it (keyrings(7))."""
+    mount = Mount(work, tools=[make_look(work / "tools")], args=["--run-in", "caller"],
+                  tool_env={"PATH": "/usr/bin:/bin"})
+    name = f"pegfs-test-{os.getpid()}".encode()
+    if ctypes.CDLL(None).syscall(250, 0, -3, 0) < 0:
+        pytest.skip("keyctl(2) is not allowed here")
+    wrapper = work / "pegfs-with-a-key"
+    wrapper.write_text("#!/usr/bin/python3\nimport ctypes, os, sys\nlibc = ctypes.CDLL(None)\n"
+                       f"assert libc.syscall(250, 1, None) > 0 and libc.syscall(248, b'user', {name}, b'x', 1, -3) > 0\n"
+                       f"os.execv({str(mount.program)!r}, [{str(mount.program)!r}, *sys.argv[1:]])\n")
+    wrapper.chmod(0o755)
+    mount.program = wrapper
+    mount.start()
+    try:
+        code = f"import ctypes; out = ctypes.CDLL(None).syscall(250, 10, -3, b'user', {name}, 0)"
+        for where in ([], as_user(OTHER_USER), CONTAINER, USER_CONTAINER):
+            assert look(mount, code, where) == "-1", where
+    finally:
+        assert mount.stop() == []
+
+
+def test_a_caller_whose_root_directory_is_the_mount_stops_nobody(there):
+    script = "mkdir -p /tmp/empty; exec chroot . hello/../nothing"
+    done = run([*CONTAINER, "bash", "-c", script], cwd=there.path)
+    assert done.status != 0
+    code = "import os; fd = os.open('hello/call', os.O_RDWR); os.chroot('.'); os.write(fd, b'{\"name\":\"x\"}'); " \
+           "print(os.read(fd, 9999).decode())"
+    done = run([*CONTAINER, "/usr/bin/python3", "-c", code], cwd=there.path)
+    assert "Hello" not in done.out and ("another" in done.out or "denied" in done.err), done
+    code = code.replace("fd = os.open('hello/call', os.O_RDWR); os.chroot('.');",
+                        "os.chroot('.'); fd = os.open('/hello/call', os.O_RDWR);")
+    done = run([*CONTAINER, "/usr/bin/python3", "-c", code], cwd=there.path)
+    assert "where its caller lives" in done.out, done
+    assert run(HELLO, cwd=there.path).out == "Hello, Ada!\n"
+
+
+def test_a_container_without_proc_is_served(there):
+    done = run([*CONTAINER[:-1], "bash", "-c", f"umount -l /proc; {HELLO}"], cwd=there.path)
+    assert done.out == "Hello, Ada!\n", done

@@ -1,9 +1,11 @@
 /* Where processes live, and as whom they may call. */
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -156,6 +158,26 @@ static void who_nests_namespaces_stays_the_same_tenant(void **state)
 	stop(pid);
 }
 
+static void another_container_has_another_number(void **state)
+{
+	(void)state;
+	struct stat st;
+	pid_t one = start(CLONE_NEWNS), other = start(CLONE_NEWNS), here = start(0);
+	if (one < 0 || other < 0)
+		skip();
+	assert_int_equal(stat("/proc/self/ns/pid", &st), 0);
+	assert_true(place_mix_mount(st.st_ino, one) == st.st_ino); /* this process's own */
+	struct statx root;
+	if (statx(AT_FDCWD, "/", 0, 0x4000, &root) < 0 || !(root.stx_mask & 0x4000))
+		skip(); /* before Linux 6.8 */
+	assert_true(place_mix_mount(1, one) == place_mix_mount(1, one));
+	assert_true(place_mix_mount(1, one) != place_mix_mount(1, other));
+	assert_true(place_mix_mount(1, one) != place_mix_mount(1, here));
+	stop(one);
+	stop(other);
+	stop(here);
+}
+
 /* ---- as whom they may call */
 
 static int resolve(uid_t uid, struct place place, struct identity_rules rules, struct identity *who)
@@ -217,6 +239,7 @@ int main(void)
 		cmocka_unit_test(who_cannot_be_seen_is_not_known),
 		cmocka_unit_test(a_place_is_held_as_it_was),
 		cmocka_unit_test(a_key_is_of_the_secret),
+		cmocka_unit_test(another_container_has_another_number),
 		cmocka_unit_test(who_nests_namespaces_stays_the_same_tenant),
 		cmocka_unit_test(a_call_runs_as_its_caller_or_not_at_all),
 	};

@@ -285,6 +285,7 @@ int main(int argc, char **argv, char **environment)
 	join_namespaces(&plan);
 	become(&plan);
 	wipe_words(&plan, argv);
+	syscall(SYS_close_range, SCRIPT_FD + 1, ~0U, 0);
 	read_nothing();
 	end_like(fork_inside(&plan));
 }

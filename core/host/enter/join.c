@@ -7,12 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/host/enter/enter.h"
 
 #define TEXT_MAX 8192
+#define POINT_MAX 1024
+#define TABLE_MAX ((size_t)16 << 20)
 
 void join_namespaces(const struct plan *plan)
 {
@@ -88,29 +91,37 @@ static bool has_all(const char *options, const char *controllers, size_t len)
 	return true;
 }
 
-/* Where the hierarchy of a line is mounted, whole; its directory, or -1. */
-static int open_hierarchy(const struct line *line)
+/* The mount point in a line of mountinfo, where it is that of a line's hierarchy, whole. */
+static bool is_mount_of(const char *text, const struct line *line, char point[POINT_MAX])
 {
 	const char *controllers = line->head + line->controllers_at;
 	size_t len = line->head_len - line->controllers_at;
-	FILE *table = fopen("/proc/self/mountinfo", "re");
-	char *text = NULL;
-	size_t size = 0;
+	char root[16], kind[32], options[POINT_MAX];
+	const char *rest = strstr(text, " - ");
+	if (!rest || sscanf(text, "%*s %*s %*s %15s %1023s", root, point) != 2 ||
+		sscanf(rest, " - %31s %*s %1023s", kind, options) != 2 || strcmp(root, "/") != 0)
+		return false;
+	if (len == 0)
+		return strcmp(kind, "cgroup2") == 0;
+	return strcmp(kind, "cgroup") == 0 && has_all(options, controllers, len);
+}
+
+/* Its directory, or -1. The table is of this system: nothing of it is to stay in memory. */
+static int open_hierarchy(const struct line *line)
+{
+	char *table = mmap(NULL, TABLE_MAX, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (table == MAP_FAILED)
+		die("there is no memory\n");
+	read_text("/proc/self/mountinfo", table, TABLE_MAX);
+	char point[POINT_MAX];
 	int fd = -1;
-	while (table && fd < 0 && getline(&text, &size, table) > 0) {
-		char root[16], point[1024], kind[32], options[1024];
-		const char *rest = strstr(text, " - ");
-		if (!rest || sscanf(text, "%*s %*s %*s %15s %1023s", root, point) != 2 ||
-			sscanf(rest, " - %31s %*s %1023s", kind, options) != 2 ||
-			strcmp(root, "/") != 0)
-			continue;
-		if (len == 0 ? strcmp(kind, "cgroup2") == 0
-			     : strcmp(kind, "cgroup") == 0 && has_all(options, controllers, len))
+	char *rest = table;
+	for (char *text = strsep(&rest, "\n"); text && fd < 0; text = strsep(&rest, "\n"))
+		if (is_mount_of(text, line, point))
 			fd = open(point, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	}
-	free(text);
-	if (table)
-		fclose(table);
+	explicit_bzero(point, sizeof(point));
+	munmap(table, TABLE_MAX);
 	return fd;
 }
 
@@ -140,6 +151,7 @@ void join_cgroups(const char *wanted)
 	while (take_line(&wanted, &line))
 		if (!find_own(own_text, &line, &own) || !is_same(&line, &own))
 			move_to(&line);
+	explicit_bzero(own_text, sizeof(own_text));
 }
 
 /* ---- the label */

@@ -39,7 +39,9 @@ void lower_limits(const char *limits)
 /* What the daemon's session keyring holds is at the hands of whoever has it. */
 void leave_keyring(void)
 {
-	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS)
+	/* Where keyctl(2) is missing or denied, it is so to the tool as well. */
+	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS &&
+		errno != EPERM)
 		die("cannot leave the daemon's keyring: %s\n", strerror(errno));
 }
 
