@@ -61,6 +61,16 @@ char *mount_real_path(const char *path)
 }
 
 /*
+ * Whether somebody answers: one in another container, perhaps, whose state is not to be seen here. It is
+ * opened and not only looked at, for which the kernel may need nobody.
+ */
+static bool answers(const char *path)
+{
+	auto_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd >= 0;
+}
+
+/*
  * A mount of ours at which nobody serves any more is taken away. A server that was killed or
  * unmounted a moment ago is given the time to end.
  */
@@ -70,7 +80,7 @@ static int clear_stale(const char *path, struct fail *why)
 	int served = statedir_wait_free(path, is_ours ? KILLED_MS : UNMOUNTED_MS);
 	if (!is_ours)
 		return 0;
-	if (served < 0)
+	if (served < 0 || answers(path))
 		return fail_set(why, -EBUSY,
 			"pegfs is mounted at '%s' already: run 'pegfs umount %s' first", path,
 			path);

@@ -179,7 +179,7 @@ uint64_t calls_reserve(struct calls *calls, struct tool *tool, const struct call
 			id, CALL_ID_MAX);
 		return 0;
 	}
-	const struct shelf *shelf = shelves_find(&calls->shelves, tool->name, caller->who.uid);
+	const struct shelf *shelf = shelves_find(&calls->shelves, tool_key(tool), caller->who.uid);
 	for (const struct entry *entry = shelf ? shelf->first : NULL; entry; entry = entry->next)
 		if (!entry->forgotten && strcmp(entry->call.id, id) == 0) {
 			fail_set(why, -EEXIST, "there is a call '%s' already", id);
@@ -215,4 +215,18 @@ void calls_forget(struct calls *calls, uint64_t seq)
 	/* It goes when it has ended: until then its host works for it. */
 	entry->forgotten = true;
 	executor_cancel(entry->job);
+}
+
+void calls_forget_owner(struct calls *calls, const struct owner *owner)
+{
+	auto_free uint64_t *found = xcalloc(calls->by_seq.count, sizeof(*found));
+	size_t count = 0, at = 0;
+	const struct map_slot *slot;
+	while ((slot = map_next(&calls->by_seq, &at))) {
+		const struct entry *entry = slot->value;
+		if (entry->call.tool->owner == owner && !entry->forgotten)
+			found[count++] = slot->key;
+	}
+	for (size_t i = 0; i < count; i++)
+		calls_forget(calls, found[i]);
 }

@@ -73,11 +73,11 @@ uint64_t calls_refuse(struct calls *calls, struct tool *tool, const struct calle
 /*
  * Takes up what an earlier process has left in the directory and with the executor's keeper; to be
  * called once, before the loop runs. Calls of which that process did not see the end go on, or end
- * here: as not run, or with an outcome that nobody can know. find_tool gives the tool of a name now,
+ * here: as not run, or with an outcome that nobody can know. find_tool gives the tool of a tool_key() now,
  * borrowed, or NULL: what its calls left is removed then.
  */
 void calls_recover(
-	struct calls *calls, struct tool *(*find_tool)(void *arg, const char *name), void *arg);
+	struct calls *calls, struct tool *(*find_tool)(void *arg, const char *key), void *arg);
 
 /* on_end(arg) follows where the call has not ended; the former one is not called. */
 void calls_watch(struct calls *calls, uint64_t seq, call_on_end *on_end, void *arg);
@@ -114,6 +114,9 @@ const struct call *calls_nearest(const struct calls *calls, const struct tool *t
 typedef void calls_visit(void *arg, const struct call *call);
 void calls_each(const struct calls *calls, const struct tool *tool, const struct caller *caller,
 	calls_visit *visit, void *arg);
+
+/* Cancels and forgets all calls of the tools of one owner, who is there no longer. */
+void calls_forget_owner(struct calls *calls, const struct owner *owner);
 
 bool calls_may_see(const struct calls *calls, const struct call *call, const struct caller *caller);
 

@@ -10,6 +10,7 @@
 #include "core/base/xalloc.h"
 #include "core/running/pool.h"
 #include "core/running/program.h"
+#include "core/tools/owner.h"
 
 void executor_config_defaults(struct executor_config *config)
 {
@@ -87,6 +88,27 @@ void executor_set_env(struct executor *executor, const char *const *env)
 		if (worker_is_free(worker))
 			worker_dismiss(worker);
 	}
+}
+
+void executor_outdate(struct executor *executor, const struct owner *owner)
+{
+	for (struct worker *worker = executor->workers; worker; worker = worker->next) {
+		if (!worker->pool || worker->pool->tool->owner != owner)
+			continue;
+		worker->outdated = true;
+		if (worker_is_free(worker))
+			worker_dismiss(worker);
+	}
+}
+
+const char *const *executor_env_of(
+	const struct executor *executor, const struct tool *tool, const struct identity *who)
+{
+	const struct owner *owner = tool ? tool->owner : NULL;
+	if (!owner || !owner->env)
+		return executor->config.env;
+	bool is_there = elsewhere_is_for(executor, who);
+	return (const char *const *)(is_there ? owner->env_there : owner->env);
 }
 
 static void find_programs(struct executor *executor)

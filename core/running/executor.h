@@ -29,7 +29,8 @@ struct executor_config {
 	const char *state_dir; /* private, on tmpfs; caches lie below it, one for each uid */
 	const char
 		*shown_at; /* where callers elsewhere see the tools' directories; NULL: nowhere */
-	const char *const *env;  /* NULL-terminated NAME=VALUE: the whole environment of a tool */
+	const char *const *env;  /* NULL-terminated NAME=VALUE: the whole environment of a tool that
+	                            has no owner with one of his own */
 	unsigned hosts_max;      /* host processes at once */
 	unsigned hosts_per_tool; /* of one tool and identity */
 	unsigned queue_max;      /* jobs that wait, in all */
@@ -60,6 +61,12 @@ struct executor *executor_new(
  * no further call is given to them.
  */
 void executor_set_env(struct executor *executor, const char *const *env);
+
+/*
+ * An owner's environment is another one, or nobody wants his hosts any more: the same for those of
+ * his tools. Tools of an owner run in that one's environment and never in a host of another's.
+ */
+void executor_outdate(struct executor *executor, const struct owner *owner);
 
 /* Kills every host and its children, waits for none; jobs end without a callback. */
 void executor_free(struct executor *executor);
@@ -114,8 +121,8 @@ struct job *executor_submit(struct executor *executor, const struct job_request 
 
 /* Who gets what an earlier process has left with the keeper. */
 struct executor_heirs {
-	/* The tool of that name now, borrowed; NULL where there is none. */
-	struct tool *(*find_tool)(void *arg, const char *name);
+	/* The tool of that tool_key() now, borrowed; NULL where there is none. */
+	struct tool *(*find_tool)(void *arg, const char *key);
 	/* The job that has the tag goes on: who hears of it. False: nobody wants it any more. */
 	bool (*find_job)(void *arg, uint64_t tag, const struct job_events **events, void **job_arg);
 	/* It was found: from here on as if it had been submitted. */

@@ -22,7 +22,6 @@
 #include "core/running/identity.h"
 
 #define KEEPER_FDS 3 /* of spawn.h: socket, output, control */
-#define KEEPER_NAME_MAX 256
 #define KEEPER_SECRETS_MAX 2048
 
 /* What a host is doing. Plain memory, shared with the next process. */
@@ -34,8 +33,8 @@ struct kept_host {
 	uint32_t booted, rested; /* as in struct host */
 	uint64_t seen;           /* the last of its messages that was dealt with */
 	uint64_t output_left;
-	char tool[KEEPER_NAME_MAX]; /* whose host it is; "": a spare */
-	uint64_t code;              /* a digest of its code's place and of its environment */
+	char tool[TOOL_KEY_MAX]; /* whose host it is, its tool_key(); "": a spare */
+	uint64_t code;           /* a digest of its code's place and of its environment */
 
 	/* Its call. */
 	uint64_t tag;       /* the caller's own number for it; 0: none */

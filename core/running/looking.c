@@ -30,7 +30,7 @@ const struct call *calls_get(const struct calls *calls, uint64_t seq)
 const struct call *calls_nearest(const struct calls *calls, const struct tool *tool,
 	const struct caller *reader, bool finished)
 {
-	const struct shelf *shelf = shelves_find(&calls->shelves, tool->name, reader->who.uid);
+	const struct shelf *shelf = shelves_find(&calls->shelves, tool_key(tool), reader->who.uid);
 	const struct call *best = NULL;
 	size_t best_distance = CALLER_CHAIN_MAX + 1;
 	for (const struct entry *entry = shelf ? shelf->last : NULL; entry; entry = entry->prev) {
@@ -58,7 +58,7 @@ static void visit_shelf(const struct calls *calls, const struct shelf *shelf,
 void calls_each(const struct calls *calls, const struct tool *tool, const struct caller *caller,
 	calls_visit *visit, void *arg)
 {
-	const struct shelf *own = shelves_find(&calls->shelves, tool->name, caller->who.uid);
+	const struct shelf *own = shelves_find(&calls->shelves, tool_key(tool), caller->who.uid);
 	if (own)
 		visit_shelf(calls, own, caller, visit, arg);
 	/* Nobody else sees what others have. */
@@ -66,7 +66,7 @@ void calls_each(const struct calls *calls, const struct tool *tool, const struct
 	const struct map_slot *slot;
 	while (caller->who.uid == 0 && (slot = map_next(&calls->shelves.by_key, &at)))
 		for (const struct shelf *shelf = slot->value; shelf; shelf = shelf->next)
-			if (shelf != own && strcmp(shelf->tool_name, tool->name) == 0)
+			if (shelf != own && strcmp(shelf->tool_key, tool_key(tool)) == 0)
 				visit_shelf(calls, shelf, caller, visit, arg);
 }
 

@@ -17,7 +17,7 @@ static void complain(struct entry *entry, const char *what, int error)
 {
 	if (!entry->complained)
 		log_msg(LOG_LEVEL_ERROR, "call %s of %s: its %s cannot be kept: %s", entry->call.id,
-			entry->call.tool->name, what, strerror(-error));
+			tool_key(entry->call.tool), what, strerror(-error));
 	entry->complained = true;
 }
 

@@ -4,7 +4,7 @@
  * ready for their first call) and worker.c (hosts: started,
  * bound to a pool, let go).
  *
- * A pool is a tool's entry file and an identity: its jobs that wait, and its hosts. A worker is a
+ * A pool is a tool's entry file, its owner and an identity: its jobs that wait, and its hosts. A worker is a
  * host with what the executor knows of it; one without a pool is a spare.
  */
 #ifndef PEGFS_RUNNING_POOL_H
@@ -22,7 +22,7 @@ enum runtime { RUNTIME_NODE, RUNTIME_PYTHON };
 
 struct pool {
 	struct executor *executor; /* borrowed */
-	struct tool *tool;         /* a reference; its dir and entry name the pool */
+	struct tool *tool;         /* a reference; its dir, entry and owner name the pool */
 	struct identity who;
 	struct anchor
 		*anchor; /* a reference; NULL: its hosts run here, or its place is not held (yet) */
@@ -41,6 +41,7 @@ struct worker {
 	struct job *job;           /* borrowed from the executor; NULL: none runs */
 	struct identity who;
 	enum runtime runtime;
+	bool has_env;  /* that of its tool; else it is told with the first call */
 	bool outdated; /* it has an environment that is no more: goes when it is idle */
 	struct loop_timer idle_timer;
 	uint64_t idle_since_ms;
@@ -81,6 +82,13 @@ struct executor {
 /* ---- executor.c */
 
 struct share *executor_share(struct executor *executor, const struct identity *who);
+
+/*
+ * The environment in which a tool runs for who; tool NULL: a host of no tool yet. Borrowed from the
+ * tool's owner or the executor.
+ */
+const char *const *executor_env_of(
+	const struct executor *executor, const struct tool *tool, const struct identity *who);
 
 /* Tells a job of an event and does what its table says. The job may be gone afterwards. */
 void executor_post(struct job *job, enum job_event event);
@@ -127,7 +135,8 @@ struct host *elsewhere_start_host(
 /* ---- recover.c */
 
 /* A digest of a tool's place and of the executor's environment: a host with another one is old. */
-uint64_t recover_code_of(const struct executor *executor, const struct tool *tool);
+uint64_t recover_code_of(
+	const struct executor *executor, const struct tool *tool, const struct identity *who);
 
 /* Puts a waiting job by for the next process; let it go again. */
 void recover_put_by(const struct job *job);

@@ -41,7 +41,7 @@ static json_t *header_to_json(const struct call *call)
 	for (int part = 0; part < CALL_PARTS; part++)
 		json_array_append_new(lens, json_integer((json_int_t)call->part_len[part]));
 	return json_pack("{s:s, s:s, s:I, s:I, s:I, s:s, s:s, s:I, s:I, s:I, s:o, s:o}", "id",
-		call->id, "tool", call->tool->name, "uid", (json_int_t)call->uid, "gid",
+		call->id, "tool", tool_key(call->tool), "uid", (json_int_t)call->uid, "gid",
 		(json_int_t)call->gid, "pid_ns", (json_int_t)call->pid_ns, "state",
 		call_state_name(call->state), "reason", call->reason, "created_ms",
 		(json_int_t)call->created_ms, "started_ms", (json_int_t)call->started_ms,
@@ -159,10 +159,10 @@ static void parse_chain(const json_t *header, struct chain *chain)
 	}
 }
 
-static int parse_header(const json_t *header, struct call *call, char tool_name[256])
+static int parse_header(const json_t *header, struct call *call, char key[TOOL_KEY_MAX])
 {
 	if (copy_string(header, "id", call->id, sizeof(call->id)) < 0 ||
-		copy_string(header, "tool", tool_name, 256) < 0 ||
+		copy_string(header, "tool", key, TOOL_KEY_MAX) < 0 ||
 		copy_string(header, "reason", call->reason, sizeof(call->reason)) < 0 ||
 		parse_state(header, &call->state) < 0)
 		return -EPROTO;
@@ -192,7 +192,7 @@ static void measure_growing(int dir_fd, struct call *call)
 	}
 }
 
-int record_load(int dir_fd, const char *file_name, struct call *call, char tool_name[256])
+int record_load(int dir_fd, const char *file_name, struct call *call, char key[TOOL_KEY_MAX])
 {
 	char *end = NULL;
 	memset(call, 0, sizeof(*call));
@@ -205,7 +205,7 @@ int record_load(int dir_fd, const char *file_name, struct call *call, char tool_
 	if (result < 0)
 		return result;
 	auto_json json_t *header = json_loadb(text.data, text.len, 0, NULL);
-	result = header ? parse_header(header, call, tool_name) : -EPROTO;
+	result = header ? parse_header(header, call, key) : -EPROTO;
 	measure_growing(dir_fd, call);
 	return result;
 }

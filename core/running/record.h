@@ -25,11 +25,11 @@ int record_save(int dir_fd, const struct call *call, const struct record_parts *
 int record_mark(int dir_fd, const struct call *call);
 
 /*
- * Reads the header of a record that an earlier process has left: all of call but tool, whose name is
- * put into tool_name. What grows has the length that it has now. 0, or a negative errno: -EPROTO
+ * Reads the header of a record that an earlier process has left: all of call but tool, whose tool_key()
+ * is put into key. What grows has the length that it has now. 0, or a negative errno: -EPROTO
  * where it is no record.
  */
-int record_load(int dir_fd, const char *file_name, struct call *call, char tool_name[256]);
+int record_load(int dir_fd, const char *file_name, struct call *call, char key[TOOL_KEY_MAX]);
 
 /* Opens the growing file of a part (CALL_PART_LOG, CALL_PART_PROGRESS) for appending; caller's. */
 int record_open_growing(int dir_fd, uint64_t seq, enum call_part part);

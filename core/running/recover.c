@@ -10,10 +10,11 @@
 #include "core/running/keeper.h"
 #include "core/running/pool.h"
 
-uint64_t recover_code_of(const struct executor *executor, const struct tool *tool)
+uint64_t recover_code_of(
+	const struct executor *executor, const struct tool *tool, const struct identity *who)
 {
 	uint64_t hash = MAP_HASH_SEED;
-	for (const char *const *item = executor->config.env; *item; item++)
+	for (const char *const *item = executor_env_of(executor, tool, who); *item; item++)
 		hash = map_hash(hash, *item, strlen(*item) + 1);
 	if (!tool)
 		return hash;
@@ -90,6 +91,7 @@ static void take_up_of_tool(struct executor *executor, struct worker *worker, st
 	bool can_hide = kept->secrets_len <= KEEPER_SECRETS_MAX;
 	struct job *job = kept->tag && can_hide ? make_job(executor, kept, tool, heirs, arg) : NULL;
 	worker->pool = schedule_pool(executor, tool, &worker->who);
+	worker->has_env = true; /* it was told with the first call, at the latest */
 	worker->pool->worker_count++;
 	if (!can_hide)
 		lose_call(executor, kept->tag, heirs, arg,
@@ -107,7 +109,7 @@ static void take_up(
 	bool used;
 	struct kept_host *kept = keeper->get(keeper->arg, slot, &used);
 	const uint64_t tag = kept->tag;
-	kept->tool[KEEPER_NAME_MAX - 1] = '\0';
+	kept->tool[TOOL_KEY_MAX - 1] = '\0';
 	kept->id[CALL_ID_MAX] = '\0';
 	if (kept->who.group_count > IDENTITY_GROUPS_MAX)
 		kept->who.group_count = 0; /* never more rights than it had */
@@ -119,7 +121,7 @@ static void take_up(
 		lose_call(executor, tag, heirs, arg, why.text);
 		return;
 	}
-	worker->outdated = kept->code != recover_code_of(executor, tool);
+	worker->outdated = kept->code != recover_code_of(executor, tool, &worker->who);
 	if (tool)
 		take_up_of_tool(executor, worker, tool, heirs, arg);
 	if ((!is_spare && !tool) || (worker->outdated && !worker->job))

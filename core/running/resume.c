@@ -13,7 +13,7 @@
 
 struct recovery {
 	struct calls *calls;
-	struct tool *(*find_tool)(void *arg, const char *name);
+	struct tool *(*find_tool)(void *arg, const char *key);
 	void *arg;
 };
 
@@ -36,9 +36,9 @@ static void recover_record(const struct recovery *recovery, const char *name)
 	struct calls *calls = recovery->calls;
 	struct entry *entry = table_new_entry(calls);
 	struct call *call = &entry->call;
-	char tool_name[256];
-	int result = record_load(calls->config.dir_fd, name, call, tool_name);
-	struct tool *tool = result == 0 ? recovery->find_tool(recovery->arg, tool_name) : NULL;
+	char key[TOOL_KEY_MAX];
+	int result = record_load(calls->config.dir_fd, name, call, key);
+	struct tool *tool = result == 0 ? recovery->find_tool(recovery->arg, key) : NULL;
 	if (!tool || map_get(&calls->by_seq, call->seq)) {
 		if (call->seq && !map_get(&calls->by_seq, call->seq))
 			record_remove(calls->config.dir_fd, call->seq);
@@ -77,10 +77,10 @@ static void recover_records(const struct recovery *recovery)
 			recover_record(recovery, item->d_name);
 }
 
-static struct tool *find_tool(void *arg, const char *name)
+static struct tool *find_tool(void *arg, const char *key)
 {
 	const struct recovery *recovery = arg;
-	return recovery->find_tool(recovery->arg, name);
+	return recovery->find_tool(recovery->arg, key);
 }
 
 static bool find_job(void *arg, uint64_t tag, const struct job_events **events, void **job_arg)
@@ -169,8 +169,7 @@ static void settle_what_is_left(struct calls *calls)
 	}
 }
 
-void calls_recover(
-	struct calls *calls, struct tool *(*find)(void *arg, const char *name), void *arg)
+void calls_recover(struct calls *calls, struct tool *(*find)(void *arg, const char *key), void *arg)
 {
 	static const struct executor_heirs heirs = { .find_tool = find_tool,
 		.find_job = find_job,

@@ -21,7 +21,7 @@ struct pool *schedule_pool(struct executor *executor, struct tool *tool, const s
 	for (struct pool *pool = executor->pools; pool; pool = pool->next)
 		if (strcmp(pool->tool->dir, tool->dir) == 0 &&
 			strcmp(pool->tool->entry, tool->entry) == 0 &&
-			identity_equal(&pool->who, who))
+			pool->tool->owner == tool->owner && identity_equal(&pool->who, who))
 			return pool;
 	struct pool *pool = xcalloc(1, sizeof(*pool));
 	pool->executor = executor;

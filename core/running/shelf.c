@@ -5,15 +5,15 @@
 
 #include "core/base/xalloc.h"
 
-static uint64_t key_of(const char *tool_name, uid_t uid)
+static uint64_t key_of(const char *tool_key, uid_t uid)
 {
-	uint64_t hash = map_hash(MAP_HASH_SEED, tool_name, strlen(tool_name));
+	uint64_t hash = map_hash(MAP_HASH_SEED, tool_key, strlen(tool_key));
 	return map_hash(hash, &uid, sizeof(uid));
 }
 
 static void free_shelf(struct shelf *shelf)
 {
-	free(shelf->tool_name);
+	free(shelf->tool_key);
 	free(shelf);
 }
 
@@ -29,23 +29,23 @@ void shelves_release(struct shelves *shelves)
 	map_release(&shelves->by_key);
 }
 
-struct shelf *shelves_find(const struct shelves *shelves, const char *tool_name, uid_t uid)
+struct shelf *shelves_find(const struct shelves *shelves, const char *tool_key, uid_t uid)
 {
-	struct shelf *shelf = map_get(&shelves->by_key, key_of(tool_name, uid));
-	while (shelf && (shelf->uid != uid || strcmp(shelf->tool_name, tool_name) != 0))
+	struct shelf *shelf = map_get(&shelves->by_key, key_of(tool_key, uid));
+	while (shelf && (shelf->uid != uid || strcmp(shelf->tool_key, tool_key) != 0))
 		shelf = shelf->next;
 	return shelf;
 }
 
-struct shelf *shelves_make(struct shelves *shelves, const char *tool_name, uid_t uid)
+struct shelf *shelves_make(struct shelves *shelves, const char *tool_key, uid_t uid)
 {
-	struct shelf *shelf = shelves_find(shelves, tool_name, uid);
+	struct shelf *shelf = shelves_find(shelves, tool_key, uid);
 	if (shelf)
 		return shelf;
 	shelf = xcalloc(1, sizeof(*shelf));
-	shelf->tool_name = xstrdup(tool_name);
+	shelf->tool_key = xstrdup(tool_key);
 	shelf->uid = uid;
-	shelf->next = map_put(&shelves->by_key, key_of(tool_name, uid), shelf);
+	shelf->next = map_put(&shelves->by_key, key_of(tool_key, uid), shelf);
 	return shelf;
 }
 
@@ -53,7 +53,7 @@ void shelves_drop_empty(struct shelves *shelves, struct shelf *shelf)
 {
 	if (shelf->first)
 		return;
-	uint64_t key = key_of(shelf->tool_name, shelf->uid);
+	uint64_t key = key_of(shelf->tool_key, shelf->uid);
 	struct shelf *head = map_remove(&shelves->by_key, key);
 	for (struct shelf **link = &head; *link; link = &(*link)->next)
 		if (*link == shelf) {

@@ -29,7 +29,7 @@ struct entry {
 };
 
 struct shelf {
-	char *tool_name; /* owned */
+	char *tool_key; /* owned; of tool.h */
 	uid_t uid;
 	struct entry *first, *last;
 	size_t finished_count, reserved_count;
@@ -44,8 +44,8 @@ struct shelves {
 void shelves_release(struct shelves *shelves);
 
 /* The shelf of a tool and uid, or NULL; shelves_make makes it where there is none. */
-struct shelf *shelves_find(const struct shelves *shelves, const char *tool_name, uid_t uid);
-struct shelf *shelves_make(struct shelves *shelves, const char *tool_name, uid_t uid);
+struct shelf *shelves_find(const struct shelves *shelves, const char *tool_key, uid_t uid);
+struct shelf *shelves_make(struct shelves *shelves, const char *tool_key, uid_t uid);
 
 /* Frees a shelf that has become empty. */
 void shelves_drop_empty(struct shelves *shelves, struct shelf *shelf);

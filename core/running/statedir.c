@@ -150,7 +150,7 @@ static int open_locked(struct statedir *dir, struct fail *why)
 /* What a server that was killed has left. */
 static int clear(struct statedir *dir, struct fail *why)
 {
-	static const char *const leftovers[] = { "calls", "cache", "files", "opened" };
+	static const char *const leftovers[] = { "calls", "cache", "files", "opened", SECRET_NAME };
 	for (size_t i = 0; i < sizeof(leftovers) / sizeof(*leftovers); i++) {
 		int result = io_remove_tree(dir->fd, leftovers[i]);
 		if (result < 0)

@@ -109,7 +109,7 @@ void table_place(struct entry *entry, struct tool *tool)
 	if (call->seq > calls->last_seq)
 		calls->last_seq = call->seq;
 	map_put(&calls->by_seq, call->seq, entry);
-	shelf_insert(shelves_make(&calls->shelves, tool->name, call->uid), entry);
+	shelf_insert(shelves_make(&calls->shelves, tool_key(tool), call->uid), entry);
 }
 
 struct entry *table_make_entry(

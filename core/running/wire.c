@@ -214,6 +214,8 @@ int wire_put_call(struct buf *out, const struct wire_call *call)
 	auto_json json_t *head = json_pack("{s:s,s:s,s:s,s:s,s:s,s:O}", "type", "call", "id",
 		call->id, "name", call->name, "dir", call->dir, "entry", call->entry, "secrets",
 		call->secrets);
+	if (call->env && json_object_set(head, "env", (json_t *)(uintptr_t)call->env) < 0)
+		return -ENOMEM;
 	auto_free char *text = json_dumps(head, ENCODE_FLAGS);
 	if (!text)
 		return -ENOMEM;

@@ -6,6 +6,7 @@
  * To the host:
  *   {"type":"attach","key":K,"acked":N,...settings}   first, and again by each server that takes over
  *   {"type":"call","id":ID,"dir":DIR,"entry":FILE,"name":TOOL,"secrets":[...],"params":{...}}
+ *       with "env":{NAME:VALUE,...}: with the first call of a host that was started for any tool
  *   {"type":"prepare","dir":DIR,"entry":FILE}          fill the cache; run nothing of the tool
  *   {"type":"abort","id":ID,"reason":TEXT}             fire the call's AbortSignal
  *   {"type":"ack","seq":N}                             forget your messages up to N
@@ -109,7 +110,8 @@ struct wire_call {
 	const char *dir;  /* its directory, absolute */
 	const char *entry;
 	const json_t *secrets; /* names of its sensitive inputs, an array */
-	const char *params;    /* JSON text on one line */
+	const json_t *env;  /* an object: the environment from here on; NULL: as it was started */
+	const char *params; /* JSON text on one line */
 };
 
 /* ---- writing: all append one line to out; 0 or a negative errno */

@@ -8,6 +8,8 @@
 #include "core/base/xalloc.h"
 #include "core/running/cache.h"
 #include "core/running/pool.h"
+#include "core/tools/owner.h"
+#include "core/tools/xjson.h"
 
 #define SPARE_FAILURES_MAX 3
 #define RETRIES_MAX 1   /* of a job whose host ended before it had begun with it */
@@ -252,6 +254,7 @@ struct host *worker_start_host(struct executor *executor, const struct identity 
 	struct host_setup setup = make_setup(executor, events, arg);
 	setup.spawn.argv = argv;
 	setup.spawn.who = who;
+	setup.spawn.env = executor_env_of(executor, pool ? pool->tool : NULL, who);
 	setup.settings = settings;
 	if (events == &host_events)
 		setup.keeper = config->keeper;
@@ -265,7 +268,7 @@ struct host *worker_start_host(struct executor *executor, const struct identity 
 			.lib_dir = config->lib_dir,
 			.tool_dir = pool->tool->dir,
 			.cache_dir = json_string_value(json_object_get(settings, "cacheDir")),
-			.env = config->env,
+			.env = setup.spawn.env,
 			.argv = argv };
 		sandbox_make(&sandbox, &how);
 		setup.spawn.argv = sandbox.words;
@@ -292,15 +295,15 @@ static void note_code(const struct worker *worker, const struct tool *tool)
 	if (!kept)
 		return;
 	kept->runtime = (uint32_t)worker->runtime;
-	kept->code = recover_code_of(worker->executor, tool);
-	snprintf(kept->tool, sizeof(kept->tool), "%s", tool ? tool->name : "");
+	kept->code = recover_code_of(worker->executor, tool, &worker->who);
+	snprintf(kept->tool, sizeof(kept->tool), "%s", tool ? tool_key(tool) : "");
 }
 
 struct worker *worker_start(struct executor *executor, const struct identity *who,
 	enum runtime runtime, const struct pool *pool, struct fail *why)
 {
 	struct worker *worker = xcalloc(1, sizeof(*worker));
-	*worker = (struct worker){ .executor = executor, .who = *who, .runtime = runtime };
+	*worker = (struct worker){ .executor = executor, .who = *who, .runtime = runtime, .has_env = pool != NULL };
 	worker->host = worker_start_host(executor, who, runtime, pool, &host_events, worker, why);
 	if (!worker->host) {
 		free(worker);
@@ -371,6 +374,23 @@ void worker_bind(struct worker *worker, struct pool *pool)
 	}
 }
 
+/* What a host that waited for any tool is to run in; NULL where it does so already. */
+static json_t *env_to_tell(struct worker *worker, const struct tool *tool)
+{
+	bool is_own = tool->owner && tool->owner->env;
+	if (worker->has_env || !is_own)
+		return NULL;
+	worker->has_env = true;
+	json_t *env = json_object();
+	for (char **item = tool->owner->env; *item; item++) {
+		size_t name_len = strcspn(*item, "=");
+		auto_free char *name = xstrndup(*item, name_len);
+		/* Names and values need not be UTF-8 for exec; in JSON they must be. */
+		json_object_set_new(env, name, xjson_string(*item + name_len + 1));
+	}
+	return env;
+}
+
 int worker_give(struct worker *worker, struct job *job)
 {
 	loop_cancel_timer(&worker->idle_timer);
@@ -383,11 +403,13 @@ int worker_give(struct worker *worker, struct job *job)
 	auto_free char *dir = elsewhere_is_for(worker->executor, &worker->who)
 				      ? elsewhere_tool_dir(worker->executor, job->tool)
 				      : NULL;
+	auto_json json_t *env = env_to_tell(worker, job->tool);
 	struct wire_call call = { .id = job->id,
 		.name = job->tool->name,
 		.dir = dir ? dir : job->tool->dir,
 		.entry = job->tool->entry,
 		.secrets = secrets,
+		.env = env,
 		.params = job->params };
 	return host_give(worker->host, &call);
 }

@@ -10,6 +10,7 @@
 
 #include "core/base/auto.h"
 #include "core/base/fail.h"
+#include "core/base/map.h"
 #include "core/base/xalloc.h"
 
 #define TABLE "/proc/self/mountinfo"
@@ -85,7 +86,9 @@ static char *point_of(char *line)
 	return at;
 }
 
-void mounts_in(int dir_fd, void (*on_name)(void *arg, const char *name, uint64_t id), void *arg)
+/* Calls on_point for each mount point below the directory, with its path from there. */
+static void each_below(
+	int dir_fd, void (*on_point)(void *arg, const char *path, uint64_t id), void *arg)
 {
 	char link[64], dir[PATH_MAX];
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", dir_fd);
@@ -99,9 +102,40 @@ void mounts_in(int dir_fd, void (*on_name)(void *arg, const char *name, uint64_t
 	while (getline(&line, &size, table) > 0) {
 		uint64_t id = strtoull(line, NULL, 10);
 		const char *point = point_of(line);
-		if (point && strncmp(point, dir, len) == 0 && point[len] == '/' && point[len + 1] &&
-			!strchr(point + len + 1, '/'))
-			on_name(arg, point + len + 1, id);
+		if (point && strncmp(point, dir, len) == 0 && point[len] == '/' && point[len + 1])
+			on_point(arg, point + len + 1, id);
 	}
 	fclose(table);
+}
+
+struct naming {
+	void (*on_name)(void *arg, const char *name, uint64_t id);
+	void *arg;
+};
+
+static void name_point(void *arg, const char *path, uint64_t id)
+{
+	const struct naming *naming = arg;
+	if (!strchr(path, '/'))
+		naming->on_name(naming->arg, path, id);
+}
+
+void mounts_in(int dir_fd, void (*on_name)(void *arg, const char *name, uint64_t id), void *arg)
+{
+	struct naming naming = { .on_name = on_name, .arg = arg };
+	each_below(dir_fd, name_point, &naming);
+}
+
+static void digest_point(void *arg, const char *path, uint64_t id)
+{
+	uint64_t *digest = arg;
+	uint64_t seed = *digest ? *digest : MAP_HASH_SEED;
+	*digest = map_hash(map_hash(seed, &id, sizeof(id)), path, strlen(path) + 1);
+}
+
+uint64_t mounts_digest(int dir_fd)
+{
+	uint64_t digest = 0;
+	each_below(dir_fd, digest_point, &digest);
+	return digest;
 }

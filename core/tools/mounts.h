@@ -18,4 +18,7 @@ void mounts_free(struct mounts *mounts); /* NULL is allowed */
  */
 void mounts_in(int dir_fd, void (*on_name)(void *arg, const char *name, uint64_t id), void *arg);
 
+/* A digest of all mounts in that directory and the ones below it; 0: there are none. */
+uint64_t mounts_digest(int dir_fd);
+
 #endif

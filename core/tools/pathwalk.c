@@ -52,13 +52,19 @@ static int cross(const struct walk *walk, const char *name)
 	return below < 0 ? -errno : below;
 }
 
+/* Whether the name before the rest is in the part without links; these never shorten the rest. */
+static bool is_plain(const struct walk *walk)
+{
+	return walk->covered && strlen(walk->rest) < walk->covered->plain;
+}
+
 static int look_up(const struct walk *walk, const char *name)
 {
 	if (strcmp(name, "..") == 0) {
 		int fd = openat(walk->fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		return fd < 0 ? -errno : fd;
 	}
-	if (walk->on_step)
+	if (walk->on_step && (is_plain(walk) || !walk->covered || !walk->covered->plain))
 		walk->on_step(walk->arg, walk->fd, name);
 	int fd = io_open_resolve(walk->fd, name, O_PATH | O_NOFOLLOW, RESOLVE_NO_XDEV);
 	return fd == -EXDEV ? cross(walk, name) : fd;
@@ -118,7 +124,7 @@ static int step(struct walk *walk, const char *name)
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	if (S_ISLNK(st.st_mode))
-		return follow(walk, fd);
+		return is_plain(walk) ? -ELOOP : follow(walk, fd);
 	if (!S_ISDIR(st.st_mode))
 		return -ENOTDIR;
 	close(walk->fd);

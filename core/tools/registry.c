@@ -6,20 +6,13 @@
 
 #include "core/base/auto.h"
 #include "core/base/xalloc.h"
-#include "core/tools/overlay.h"
 #include "core/tools/source.h"
 
 struct registry {
-	char **sources;            /* owned, absolute, NULL-terminated */
-	struct source_scan *scans; /* owned, one a source */
-	struct faults *told;       /* owned, one list a source: what others say of it */
-	size_t count;
+	struct registered_list sources;
+	struct toolset **sets; /* owned; the first is that of the shared sources alone */
+	size_t set_count, set_capacity;
 	struct covered covered; /* its path is owned */
-	struct overlay overlay; /* of all scans, sorted where it is not stale */
-	bool is_stale;          /* a whole source was scanned since */
-	bool has_new_tools;     /* since the last snapshot */
-	bool has_new_faults;
-	struct snapshot *current; /* owned reference */
 };
 
 /* ---- sources */
@@ -37,10 +30,27 @@ static char *absolute(const char *segment, size_t len)
 
 static bool has_source(const struct registry *registry, const char *path)
 {
-	for (size_t i = 0; i < registry->count; i++)
-		if (strcmp(registry->sources[i], path) == 0)
+	for (size_t i = 0; i < registry->sources.count; i++)
+		if (strcmp(registry->sources.items[i]->path, path) == 0)
 			return true;
 	return false;
+}
+
+/* Returns the source's index. */
+static size_t put_source(struct registry *registry, const char *path, size_t plain)
+{
+	struct registered_list *sources = &registry->sources;
+	struct registered *source = xcalloc(1, sizeof(*source));
+	*source = (struct registered){ .path = xstrdup(path), .plain = plain };
+	for (size_t i = sources->shared; i < sources->count; i++)
+		if (!sources->items[i]) {
+			sources->items[i] = source;
+			return i;
+		}
+	sources->items = xgrow(
+		sources->items, sources->count, &sources->capacity, sizeof(struct registered *));
+	sources->items[sources->count] = source;
+	return sources->count++;
 }
 
 static void add_source(struct registry *registry, const char *segment, size_t len)
@@ -48,61 +58,74 @@ static void add_source(struct registry *registry, const char *segment, size_t le
 	auto_free char *path = absolute(segment, len);
 	if (has_source(registry, path))
 		return;
-	registry->sources =
-		xrealloc(registry->sources, registry->count + 2, sizeof(*registry->sources));
-	registry->sources[registry->count++] = take_ptr(&path);
-	registry->sources[registry->count] = NULL;
+	put_source(registry, path, 0);
+	registry->sources.shared = registry->sources.count;
 }
 
-static struct snapshot *empty_snapshot(void)
+static struct toolset *put_set(struct registry *registry, struct toolset *set)
 {
-	struct faults none = FAULTS_INIT;
-	return snapshot_new(NULL, 0, &none, 0);
+	registry->sets = xgrow(registry->sets, registry->set_count, &registry->set_capacity,
+		sizeof(struct toolset *));
+	registry->sets[registry->set_count++] = set;
+	return set;
 }
 
 struct registry *registry_new(const char *dirs)
 {
 	struct registry *registry = xcalloc(1, sizeof(*registry));
-	registry->sources = xcalloc(1, sizeof(*registry->sources));
 	for (const char *at = dirs; at && *at;) {
 		size_t len = strcspn(at, ":");
 		if (len > 0)
 			add_source(registry, at, len);
 		at += len + (at[len] == ':');
 	}
-	registry->scans = xcalloc(registry->count, sizeof(*registry->scans));
-	registry->told = xcalloc(registry->count, sizeof(*registry->told));
 	registry->covered.fd = -1;
-	registry->current = empty_snapshot();
+	put_set(registry, toolset_new(NULL, TOOLSET_NONE_OWN))->is_used = true;
 	return registry;
+}
+
+static void free_source(struct registered *source)
+{
+	if (!source)
+		return;
+	source_scan_release(&source->scan);
+	faults_release(&source->told);
+	free(source->path);
+	free(source);
 }
 
 void registry_free(struct registry *registry)
 {
 	if (!registry)
 		return;
-	for (size_t i = 0; i < registry->count; i++) {
-		source_scan_release(&registry->scans[i]);
-		faults_release(&registry->told[i]);
-		free(registry->sources[i]);
-	}
-	overlay_release(&registry->overlay);
+	for (size_t i = 0; i < registry->set_count; i++)
+		toolset_free(registry->sets[i]);
+	for (size_t i = 0; i < registry->sources.count; i++)
+		free_source(registry->sources.items[i]);
 	free((void *)(uintptr_t)registry->covered.path);
-	free(registry->told);
-	free(registry->scans);
-	free(registry->sources);
-	snapshot_unref(registry->current);
+	free(registry->sets);
+	free(registry->sources.items);
 	free(registry);
 }
 
 struct snapshot *registry_current(const struct registry *registry)
 {
-	return registry->current;
+	return registry->sets[0]->current;
 }
 
-const char *const *registry_sources(const struct registry *registry)
+size_t registry_source_count(const struct registry *registry)
 {
-	return (const char *const *)registry->sources;
+	return registry->sources.count;
+}
+
+size_t registry_shared_count(const struct registry *registry)
+{
+	return registry->sources.shared;
+}
+
+const char *registry_source_path(const struct registry *registry, size_t index)
+{
+	return registry->sources.items[index] ? registry->sources.items[index]->path : NULL;
 }
 
 void registry_set_covered(struct registry *registry, const char *path, int fd)
@@ -111,173 +134,160 @@ void registry_set_covered(struct registry *registry, const char *path, int fd)
 	registry->covered = (struct covered){ .path = xstrdup(path), .fd = fd };
 }
 
-const struct covered *registry_covered(const struct registry *registry)
+struct covered registry_covered_top(const struct registry *registry)
 {
-	return &registry->covered;
+	return registry->covered;
+}
+
+struct covered registry_covered(const struct registry *registry, size_t index)
+{
+	struct covered covered = registry->covered;
+	covered.plain = registry->sources.items[index]->plain;
+	return covered;
 }
 
 struct root *registry_root(const struct registry *registry, size_t index)
 {
-	return registry->scans[index].root;
+	return registry->sources.items[index]->scan.root;
 }
 
 const char *registry_dir_in(const struct registry *registry, size_t index, size_t at)
 {
-	const struct source_scan *scan = &registry->scans[index];
+	const struct source_scan *scan = &registry->sources.items[index]->scan;
 	return at < scan->count ? scan->candidates[at]->dir_name : NULL;
 }
 
 struct tool *registry_tool_in(const struct registry *registry, size_t index, const char *dir_name)
 {
-	return source_tool_in(&registry->scans[index], dir_name);
+	return source_tool_in(&registry->sources.items[index]->scan, dir_name);
 }
 
-/* ---- the next snapshot */
+/* ---- sets */
 
-static void sort_overlay(struct registry *registry)
+struct toolset *registry_add_set(
+	struct registry *registry, struct owner *owner, const char *path, size_t plain)
 {
-	overlay_clear(&registry->overlay);
-	for (size_t s = 0; s < registry->count; s++)
-		source_append_tools(&registry->scans[s], &registry->overlay, s);
-	overlay_sort(&registry->overlay);
-	registry->is_stale = false;
+	size_t index = put_source(registry, path, plain);
+	return put_set(registry, toolset_new(owner, index));
 }
 
-/* References to the winners, in byte order of names. The array and they are the caller's. */
-static struct tool **take_winners(const struct registry *registry, size_t *count)
+void registry_remove_set(struct registry *registry, struct toolset *set)
 {
-	const struct overlay *overlay = &registry->overlay;
-	struct tool **winners = xcalloc(overlay->count, sizeof(*winners));
-	*count = 0;
-	for (size_t i = 0; i < overlay->count; i++)
-		if (!overlay->entries[i].hidden)
-			winners[(*count)++] = tool_ref(overlay->entries[i].tool);
-	return winners;
+	size_t at = 0, own = set->own;
+	while (registry->sets[at] != set)
+		at++;
+	registry->sets[at] = registry->sets[--registry->set_count];
+	toolset_free(set);
+	free_source(registry->sources.items[own]);
+	registry->sources.items[own] = NULL;
 }
 
-static void tell_faults(const struct registry *registry, struct faults *faults)
+/* A tool that got another id is another object: scans shall find that one, other sets show it. */
+static void on_copied(void *arg, const struct tool *old, struct tool *now)
 {
-	for (size_t s = 0; s < registry->count; s++) {
-		source_tell_faults(&registry->scans[s], faults);
-		overlay_tell_doubled(&registry->overlay, s, faults);
-		faults_copy(faults, &registry->told[s]);
+	const struct registry *registry = arg;
+	for (size_t i = 1; i < registry->set_count; i++)
+		toolset_drop_source(registry->sets[i]);
+	for (size_t i = 0; i < registry->sources.count; i++)
+		if (registry->sources.items[i])
+			source_scan_replace(&registry->sources.items[i]->scan, old, now);
+}
+
+struct snapshot *registry_use(struct registry *registry, struct toolset *set)
+{
+	if (!set->is_used) {
+		set->is_used = true;
+		toolset_renew(set, &registry->sources, on_copied, registry);
 	}
-}
-
-/* A tool that got another id is another object: the next scan shall find that one. */
-static void replace_tool(struct registry *registry, const struct tool *old, struct tool *new)
-{
-	for (size_t s = 0; s < registry->count; s++)
-		source_scan_replace(&registry->scans[s], old, new);
-	for (size_t i = 0; i < registry->overlay.count; i++)
-		if (registry->overlay.entries[i].tool == old)
-			registry->overlay.entries[i].tool = new;
-}
-
-static struct snapshot *make_snapshot(struct registry *registry)
-{
-	size_t count;
-	struct faults faults = FAULTS_INIT;
-	if (registry->has_new_faults)
-		tell_faults(registry, &faults);
-	auto_free struct tool **winners = take_winners(registry, &count);
-	auto_free struct tool **before = xcalloc(count, sizeof(struct tool *));
-	for (size_t i = 0; i < count; i++)
-		before[i] = winners[i];
-	struct snapshot *snapshot = snapshot_next(registry->current, winners, count,
-		registry->has_new_faults ? &faults : NULL, registry->current->generation + 1);
-	for (size_t i = 0; i < count; i++) {
-		if (winners[i] != before[i])
-			replace_tool(registry, before[i], winners[i]);
-		tool_unref(winners[i]);
-	}
-	return snapshot;
+	return set->current;
 }
 
 bool registry_renew(struct registry *registry)
 {
-	struct snapshot *old = registry->current;
-	if (old->generation > 0 && !registry->has_new_tools && !registry->has_new_faults)
-		return false;
-	if (registry->is_stale)
-		sort_overlay(registry);
-	struct snapshot *next = make_snapshot(registry);
-	registry->has_new_tools = registry->has_new_faults = false;
-	if (old->generation > 0 && snapshot_equal(old, next)) {
-		snapshot_unref(next);
-		return false;
+	bool is_any_new = false;
+	for (size_t i = 0; i < registry->set_count; i++) {
+		struct toolset *set = registry->sets[i];
+		if (set->is_used && toolset_renew(set, &registry->sources, on_copied, registry))
+			is_any_new = true;
 	}
-	registry->current = next;
-	snapshot_unref(old);
-	return true;
+	return is_any_new;
 }
 
 /* ---- scanning */
 
 static void replace_scan(struct registry *registry, size_t index, struct source_scan scan)
 {
-	struct source_scan *place = &registry->scans[index];
-	/* Before the tools of the old scan go: the overlay borrows them. */
-	registry->is_stale = registry->has_new_tools = registry->has_new_faults = true;
-	overlay_clear(&registry->overlay);
-	source_scan_release(place);
-	*place = scan;
+	struct registered *source = registry->sources.items[index];
+	/* Before the tools of the old scan go: overlays borrow them. */
+	for (size_t i = 0; i < registry->set_count; i++)
+		if (toolset_has(registry->sets[i], &registry->sources, index))
+			toolset_drop_source(registry->sets[i]);
+	source_scan_release(&source->scan);
+	source->scan = scan;
+}
+
+static void note_new_faults(struct registry *registry, size_t index)
+{
+	for (size_t i = 0; i < registry->set_count; i++)
+		if (toolset_has(registry->sets[i], &registry->sources, index))
+			registry->sets[i]->has_new_faults = true;
+}
+
+/* Who has no tools of his own has no directory for them: that is no fault. */
+static void forgive_missing(
+	const struct registered_list *sources, size_t index, struct source_scan *scan)
+{
+	if (index >= sources->shared && !scan->root && scan->is_missing)
+		faults_release(&scan->faults);
 }
 
 void registry_load_source(struct registry *registry, size_t index)
 {
 	struct source_scan scan;
-	source_scan(registry->sources[index], &registry->covered, &registry->scans[index], &scan);
+	struct registered *source = registry->sources.items[index];
+	const struct covered covered = registry_covered(registry, index);
+	source_scan(source->path, &covered, &source->scan, &scan);
+	forgive_missing(&registry->sources, index, &scan);
 	replace_scan(registry, index, scan);
 }
 
 bool registry_enter_source(struct registry *registry, size_t index)
 {
-	struct source_scan scan, *place = &registry->scans[index];
-	source_enter(registry->sources[index], &registry->covered, place->root, &scan);
-	if (scan.root != place->root) {
+	struct source_scan scan;
+	struct registered *source = registry->sources.items[index];
+	const struct covered covered = registry_covered(registry, index);
+	source_enter(source->path, &covered, source->scan.root, &scan);
+	forgive_missing(&registry->sources, index, &scan);
+	if (scan.root != source->scan.root) {
 		replace_scan(registry, index, scan);
 		return true;
 	}
 	/* The same place; whether it can be read may be another matter now. */
-	if (!faults_equal(&scan.faults, &place->faults))
-		registry->has_new_faults = true;
+	if (!faults_equal(&scan.faults, &source->scan.faults))
+		note_new_faults(registry, index);
 	struct faults faults = scan.faults;
-	scan.faults = place->faults;
-	place->faults = faults;
+	scan.faults = source->scan.faults;
+	source->scan.faults = faults;
 	source_scan_release(&scan);
 	return false;
-}
-
-/* Keeps the overlay in step with a change of one tool, unless it will be sorted anew anyway. */
-static void change_overlay(
-	struct registry *registry, size_t index, const struct source_change *change)
-{
-	struct overlay *overlay = &registry->overlay;
-	if (registry->is_stale)
-		return;
-	bool is_doubled = change->old && overlay_remove(overlay, change->old, index);
-	is_doubled = (change->new &&overlay_add(overlay, change->new, index)) || is_doubled;
-	registry->has_new_faults = registry->has_new_faults || is_doubled;
 }
 
 void registry_load_dir(struct registry *registry, size_t index, const char *dir_name)
 {
 	struct source_change change;
-	source_scan_dir(&registry->scans[index], dir_name, &change);
-	registry->has_new_faults = registry->has_new_faults || change.faults;
-	if (change.old != change.new) {
-		registry->has_new_tools = true;
-		change_overlay(registry, index, &change);
-	}
+	source_scan_dir(&registry->sources.items[index]->scan, dir_name, &change);
+	for (size_t i = 0; i < registry->set_count; i++)
+		if (toolset_has(registry->sets[i], &registry->sources, index))
+			toolset_change(registry->sets[i], index, &change);
 	tool_unref(change.old);
 	tool_unref(change.new);
 }
 
 bool registry_scan(struct registry *registry)
 {
-	for (size_t i = 0; i < registry->count; i++)
-		registry_load_source(registry, i);
+	for (size_t i = 0; i < registry->sources.count; i++)
+		if (registry->sources.items[i])
+			registry_load_source(registry, i);
 	return registry_renew(registry);
 }
 
@@ -295,9 +305,10 @@ bool registry_scan_dir(struct registry *registry, size_t index, const char *dir_
 
 void registry_tell(struct registry *registry, size_t index, struct faults *faults)
 {
-	if (!faults_equal(&registry->told[index], faults))
-		registry->has_new_faults = true;
-	faults_release(&registry->told[index]);
-	registry->told[index] = *faults;
+	struct faults *told = &registry->sources.items[index]->told;
+	if (!faults_equal(told, faults))
+		note_new_faults(registry, index);
+	faults_release(told);
+	*told = *faults;
 	*faults = (struct faults)FAULTS_INIT;
 }

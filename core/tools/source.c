@@ -143,7 +143,11 @@ static bool is_link(int source_fd, const char *name)
 static void report_source(struct source_scan *scan, const char *path, int code)
 {
 	char text[160];
-	snprintf(text, sizeof(text), "there are no tools from here: %s", strerror(-code));
+	snprintf(text, sizeof(text), "there are no tools from here: %s",
+		code == -ELOOP
+			? "symbolic links that lead in a circle, or one that is not followed here"
+			: strerror(-code));
+	scan->is_missing = code == -ENOENT;
 	report(&scan->faults, path, FAULT_WARNING, "missing-source", text);
 }
 

@@ -20,6 +20,7 @@ struct source_scan {
 	struct candidate **candidates; /* owned, in byte order of their directories' names (A7) */
 	size_t count, capacity;
 	struct faults faults; /* of the source as a whole */
+	bool is_missing;      /* there is nothing at its path */
 };
 
 /*

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/xalloc.h"
+#include "core/tools/owner.h"
 #include "core/tools/root.h"
 
 struct tool *tool_new(void)
@@ -16,6 +17,18 @@ struct tool *tool_new(void)
 struct tool *tool_ref(struct tool *tool)
 {
 	tool->refs++;
+	return tool;
+}
+
+struct tool *tool_new_of(struct tool *base, struct owner *owner)
+{
+	struct tool *tool = tool_new();
+	*tool = *base;
+	tool->refs = 1;
+	tool->id = 0;
+	tool->owner = owner_ref(owner);
+	tool->base = tool_ref(base);
+	tool->key = xasprintf("%s/%s", owner->name, base->name);
 	return tool;
 }
 
@@ -37,6 +50,8 @@ static void copy_input(struct input *to, const struct input *from)
 
 struct tool *tool_copy(const struct tool *tool)
 {
+	if (tool->base)
+		return tool_new_of(tool->base, tool->owner);
 	struct tool *copy = tool_new();
 	*copy = *tool;
 	copy->refs = 1;
@@ -69,6 +84,13 @@ void tool_unref(struct tool *tool)
 {
 	if (!tool || --tool->refs > 0)
 		return;
+	if (tool->base) {
+		tool_unref(tool->base);
+		owner_unref(tool->owner);
+		free(tool->key);
+		free(tool);
+		return;
+	}
 	for (size_t i = 0; i < tool->input_count; i++)
 		release_input(&tool->inputs[i]);
 	free(tool->inputs);

@@ -13,6 +13,7 @@
 
 enum input_type { INPUT_STRING, INPUT_NUMBER, INPUT_BOOLEAN, INPUT_ENUM }; /* R21 to R24 */
 
+struct owner;
 struct root;
 
 struct input {
@@ -51,10 +52,30 @@ struct tool {
 	struct timespec mtime; /* of TOOL.md, as it was read */
 	uint32_t digest;       /* of TOOL.md's bytes: the same in every process, never secret */
 	uint32_t id;           /* unique in its snapshot, derived from the name */
+	/* in a tree of an owner: all above but the id is borrowed from base */
+	struct owner *owner; /* owned reference; NULL: there is only one tree */
+	struct tool *base;   /* owned reference: the tool as it was found, shared by all trees */
+	char *key;           /* owned; "owner/name" */
 };
 
 /* One reference, which is the caller's. All fields are zero. */
 struct tool *tool_new(void);
+
+/* The tool as it is shown in an owner's tree, one reference; costs little. base has no owner. */
+struct tool *tool_new_of(struct tool *base, struct owner *owner);
+
+/* The tool as it was found, which is shared by all trees that show it; borrowed. */
+static inline const struct tool *tool_base(const struct tool *tool)
+{
+	return tool->base ? tool->base : tool;
+}
+
+/* What names it among the tools of all trees; borrowed. */
+#define TOOL_KEY_MAX 512 /* an owner's name has at most 255 bytes */
+static inline const char *tool_key(const struct tool *tool)
+{
+	return tool->key ? tool->key : tool->name;
+}
 
 /* A tool of its own with the same contents, one reference. */
 struct tool *tool_copy(const struct tool *tool);

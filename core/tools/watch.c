@@ -48,8 +48,20 @@ static void tell_refused(struct watch *watch, struct watch_source *source)
 	} else {
 		log_msg(LOG_LEVEL_INFO, "%s: all directories are watched again", source->path);
 	}
-	registry_tell(watch->registry, source->index, &faults);
+	if (!source->is_users)
+		registry_tell(watch->registry, source->index, &faults);
 	watch_unsettle(watch);
+}
+
+/* Each of the sources, the data directory included; NULL at the end. Start with *at 0. */
+static struct watch_source *next_source(const struct watch *watch, size_t *at)
+{
+	while (*at < watch->count) {
+		struct watch_source *source = watch->sources[(*at)++];
+		if (source)
+			return source;
+	}
+	return (*at)++ == watch->count ? watch->users : NULL;
 }
 
 /* ---- polling */
@@ -64,8 +76,10 @@ static bool needs_poll(const struct watch_source *source)
 static void arm_poll(struct watch *watch)
 {
 	bool is_needed = false;
-	for (size_t i = 0; i < watch->count; i++)
-		is_needed = is_needed || needs_poll(&watch->sources[i]);
+	size_t at = 0;
+	const struct watch_source *source;
+	while (!is_needed && (source = next_source(watch, &at)))
+		is_needed = needs_poll(source);
 	if (!is_needed || watch->poll_timer.slot > 0)
 		return;
 	/* The path twice as often as what is in it. */
@@ -87,16 +101,26 @@ static void queue_refused(struct watch *watch, struct watch_source *source)
 		}
 }
 
+static void mark_at_once(struct watch_source *source)
+{
+	source->changed = true;
+	source->unfinished = false;
+	source->first_ms = source->last_ms = 0;
+}
+
 static void on_poll(void *arg)
 {
 	struct watch *watch = arg;
 	watch->poll_all = !watch->poll_all;
-	for (size_t i = 0; i < watch->count; i++) {
-		struct watch_source *source = &watch->sources[i];
+	size_t at = 0;
+	struct watch_source *source;
+	while ((source = next_source(watch, &at))) {
 		if (!needs_poll(source))
 			continue;
 		if (source->blind || source->refused)
-			watch_check_source(watch, source);
+			mark_at_once(source);
+		if (source->is_users)
+			continue;
 		if (watch->poll_all && source->blind)
 			watch_queue_all(watch, source, true);
 		else if (watch->poll_all)
@@ -120,15 +144,29 @@ static uint64_t clock_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static void work_on_sources(struct watch *watch)
+static void check(struct watch *watch, struct watch_source *source)
+{
+	if (source->is_users)
+		watch_check_users(watch);
+	else
+		watch_check_source(watch, source);
+}
+
+/* There may be very many: goes on where it stopped. Returns whether there is more that is due. */
+static bool work_on_sources(struct watch *watch, uint64_t until_ms)
 {
 	uint64_t now = loop_now_ms(watch->loop);
-	for (size_t i = 0; i < watch->count; i++) {
-		struct watch_source *source = &watch->sources[i];
-		if (source->changed &&
-			is_due(now, source->first_ms, source->last_ms, source->unfinished))
-			watch_check_source(watch, source);
+	for (size_t i = 0; i <= watch->count; i++) {
+		size_t at = watch->next_source++ % (watch->count + 1);
+		struct watch_source *source = at < watch->count ? watch->sources[at] : watch->users;
+		if (!source || !source->changed ||
+			!is_due(now, source->first_ms, source->last_ms, source->unfinished))
+			continue;
+		check(watch, source);
+		if (clock_ms() >= until_ms)
+			return true;
 	}
+	return false;
 }
 
 /* Returns whether there is more that is due. */
@@ -160,19 +198,23 @@ static void tell_files(struct watch *watch)
 	}
 }
 
-void watch_settle(struct watch *watch)
+bool watch_settle(struct watch *watch)
 {
 	watch->unsettled = watch->is_entering = false;
-	if (registry_renew(watch->registry))
+	bool is_new = registry_renew(watch->registry);
+	if (is_new)
 		watch->events->on_snapshot(watch->arg);
 	tell_files(watch);
 	watch->settled_ms = clock_ms();
+	return is_new;
 }
 
 static bool has_changed_source(const struct watch *watch)
 {
-	for (size_t i = 0; i < watch->count; i++)
-		if (watch->sources[i].changed)
+	size_t at = 0;
+	const struct watch_source *source;
+	while ((source = next_source(watch, &at)))
+		if (source->changed)
 			return true;
 	return false;
 }
@@ -183,11 +225,13 @@ static void on_timer(void *arg)
 	uint64_t start = clock_ms();
 	if (watch->notify)
 		notify_drain(watch->notify);
-	work_on_sources(watch);
-	bool is_behind = work_on_dirs(watch, start + SLICE_MS);
+	bool is_behind = work_on_sources(watch, start + SLICE_MS);
+	is_behind = work_on_dirs(watch, start + SLICE_MS) || is_behind;
 	uint64_t now = clock_ms();
-	for (size_t i = 0; i < watch->count && !is_behind; i++)
-		tell_refused(watch, &watch->sources[i]);
+	size_t at = 0;
+	struct watch_source *source;
+	while (!is_behind && (source = next_source(watch, &at)))
+		tell_refused(watch, source);
 	bool is_late = now >= watch->unsettled_ms + (watch->is_entering ? ENTER_MS : SETTLE_MS);
 	bool is_spaced = now >= watch->settled_ms + SPACING_MS;
 	if (watch->unsettled && is_spaced && (!is_behind || is_late))
@@ -213,8 +257,14 @@ static void on_wake(void *arg)
 static void on_mounts(void *arg)
 {
 	struct watch *watch = arg;
-	for (size_t i = 0; i < watch->count; i++) {
-		watch_mark_source(watch, &watch->sources[i], false);
+	bool is_inside = watch->users && watch_users_have_other_mounts(watch);
+	size_t at = 0;
+	struct watch_source *source;
+	while ((source = next_source(watch, &at))) {
+		if (source->is_own && !is_inside)
+			continue;
+		source->look_for_mounts = true;
+		watch_mark_source(watch, source, false);
 	}
 	loop_arm_timer(watch->loop, &watch->timer, TICK_MS, on_timer, watch);
 }
@@ -223,13 +273,46 @@ static void on_mounts(void *arg)
 
 static const struct notify_events notify_events = { on_wake, watch_hear };
 
-static size_t count_sources(const struct registry *registry)
+void watch_add_source(struct watch *watch, size_t index)
 {
-	const char *const *sources = registry_sources(registry);
-	size_t count = 0;
-	while (sources[count])
-		count++;
-	return count;
+	while (watch->count <= index) {
+		watch->sources = xgrow(watch->sources, watch->count, &watch->capacity,
+			sizeof(struct watch_source *));
+		watch->sources[watch->count++] = NULL;
+	}
+	struct watch_source *source = xcalloc(1, sizeof(*source));
+	*source = (struct watch_source){ .index = index,
+		.path = registry_source_path(watch->registry, index),
+		.is_own = registry_covered(watch->registry, index).plain > 0,
+		.look_for_mounts = watch->users_mounts != 0,
+		.changed = true };
+	watch->sources[index] = source;
+	loop_arm_timer(watch->loop, &watch->timer, 0, on_timer, watch);
+}
+
+static void free_source(struct watch *watch, struct watch_source *source)
+{
+	watch_source_release(source, watch->notify);
+	free(source);
+}
+
+void watch_remove_source(struct watch *watch, size_t index)
+{
+	struct watch_source *source = watch->sources[index];
+	const struct root *root = registry_root(watch->registry, index);
+	if (root)
+		map_remove(&watch->by_root, (uint64_t)(uintptr_t)root);
+	watch_drop_dirs(watch, source);
+	free_source(watch, source);
+	watch->sources[index] = NULL;
+}
+
+static void watch_data_directory(struct watch *watch)
+{
+	watch->users = xcalloc(1, sizeof(*watch->users));
+	*watch->users = (struct watch_source){
+		.path = watch->config.users, .is_users = true, .changed = true
+	};
 }
 
 struct watch *watch_new(struct loop *loop, struct registry *registry,
@@ -240,8 +323,7 @@ struct watch *watch_new(struct loop *loop, struct registry *registry,
 		.registry = registry,
 		.config = config ? *config : (struct watch_config){ 0 },
 		.events = events,
-		.arg = arg,
-		.count = count_sources(registry) };
+		.arg = arg };
 	if (!watch->config.max)
 		watch->config.max = WATCH_MAX;
 	if (!watch->config.poll_ms)
@@ -254,11 +336,11 @@ struct watch *watch_new(struct loop *loop, struct registry *registry,
 		log_msg(LOG_LEVEL_WARNING, "%s; changes are seen up to %u ms late", why.text,
 			watch->config.poll_ms);
 	watch->mounts = mounts_new(loop, on_mounts, watch);
-	watch->sources = xcalloc(watch->count, sizeof(*watch->sources));
-	for (size_t i = 0; i < watch->count; i++)
-		watch->sources[i] = (struct watch_source){
-			.index = i, .path = registry_sources(registry)[i], .changed = true
-		};
+	for (size_t i = 0; i < registry_source_count(registry); i++)
+		if (registry_source_path(registry, i))
+			watch_add_source(watch, i);
+	if (watch->config.users)
+		watch_data_directory(watch);
 	loop_arm_timer(loop, &watch->timer, 0, on_timer, watch);
 	return watch;
 }
@@ -269,9 +351,13 @@ void watch_free(struct watch *watch)
 		return;
 	loop_cancel_timer(&watch->timer);
 	loop_cancel_timer(&watch->poll_timer);
-	for (size_t i = 0; i < watch->count; i++)
-		watch_source_release(&watch->sources[i], watch->notify);
+	size_t at = 0;
+	struct watch_source *source;
+	while ((source = next_source(watch, &at)))
+		free_source(watch, source);
 	free(watch->sources);
+	map_release(&watch->by_root);
+	root_unref(watch->users_root);
 	mounts_free(watch->mounts);
 	notify_free(watch->notify);
 	free(watch);
@@ -281,24 +367,22 @@ void watch_free(struct watch *watch)
 
 bool watch_sees(const struct watch *watch, const struct tool *tool)
 {
-	for (size_t i = 0; i < watch->count; i++) {
-		const struct watch_source *source = &watch->sources[i];
-		if (tool->root != registry_root(watch->registry, i))
-			continue;
-		const struct watchdir *dir = watch_source_find(source, tool->dir_name);
-		return dir && dir->complete && !dir->rewatch && !source->blind && !source->changed;
-	}
-	return false;
+	const struct watch_source *source =
+		map_get(&watch->by_root, (uint64_t)(uintptr_t)tool->root);
+	const struct watchdir *dir = source ? watch_source_find(source, tool->dir_name) : NULL;
+	return dir && dir->complete && !dir->rewatch && !source->blind && !source->changed;
 }
 
 struct watch_stats watch_stats(const struct watch *watch)
 {
 	struct watch_stats stats = watch->stats;
 	stats.watches = watch->notify ? notify_count(watch->notify) : 0;
-	for (size_t i = 0; i < watch->count; i++) {
-		stats.dirs += watch->sources[i].dir_count;
-		stats.refused += watch->sources[i].refused_count;
-		stats.polled += watch->sources[i].blind;
+	size_t at = 0;
+	const struct watch_source *source;
+	while ((source = next_source(watch, &at))) {
+		stats.dirs += source->dir_count;
+		stats.refused += source->refused_count;
+		stats.polled += source->blind;
 	}
 	return stats;
 }

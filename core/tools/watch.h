@@ -6,7 +6,7 @@
  * inotify tells what happens
  *   - in the directories that a source's path leads through, so that a source which comes late, is
  *     swapped by rename or by a link is found; the table of mounts tells of mounts over it
- *   - in the source
+ *   - in the source; and in a data directory, whose users come and go
  *   - in each directory in it and those below (WATCHDIR_DIRS_MAX of each)
  *
  * What happened is gathered until it is complete: a file that is being written until it is closed,
@@ -26,6 +26,7 @@
 
 #include "core/base/loop.h"
 #include "core/tools/registry.h"
+#include "core/tools/users.h"
 
 #define WATCH_MAX 131072   /* kernel watches; each keeps about 1 KiB in the kernel */
 #define WATCH_POLL_MS 2000 /* between two looks at what cannot be watched */
@@ -35,10 +36,12 @@ struct watch;
 struct watch_config {
 	size_t max;       /* kernel watches at most; 0: WATCH_MAX */
 	unsigned poll_ms; /* 0: WATCH_POLL_MS */
+	const char
+		*users; /* borrowed: a data directory (users.h) whose users come and go; or NULL */
 };
 
 struct watch_events {
-	/* registry_current() is another one. */
+	/* registry_current() is another one, or that of another set that somebody has asked for. */
 	void (*on_snapshot)(void *arg);
 	/*
 	 * A file of the tool changed, came or went: its path in the tool's directory. A directory: so
@@ -47,6 +50,12 @@ struct watch_events {
 	 * May be NULL.
 	 */
 	void (*on_file)(void *arg, const struct tool *tool, const char *path);
+	/*
+	 * The users there are now: also when nothing has changed. The callee adds and removes sets of
+	 * the registry and tells it by watch_add_source() and watch_remove_source(). May be NULL where
+	 * no data directory is watched.
+	 */
+	void (*on_users)(void *arg, const struct users *users);
 };
 
 struct watch_stats {
@@ -67,6 +76,12 @@ struct watch_stats {
 struct watch *watch_new(struct loop *loop, struct registry *registry,
 	const struct watch_config *config, const struct watch_events *events, void *arg);
 void watch_free(struct watch *watch); /* NULL is allowed */
+
+/* The source of a set that has just been added: it is looked at as soon as can be. */
+void watch_add_source(struct watch *watch, size_t index);
+
+/* The source will be removed from the registry. */
+void watch_remove_source(struct watch *watch, size_t index);
 
 /*
  * Whether all changes of this tool's files are told by on_file: what was learnt of them while this

@@ -1,6 +1,7 @@
 /*
- * The inside of watch.h, in four files: watchevents.c hears what happens and marks what is to be
- * looked at, watchlook.c looks, watch.c says when, watchhurry.c when it cannot wait. Private to them.
+ * The inside of watch.h, in five files: watchevents.c hears what happens and marks what is to be
+ * looked at, watchlook.c and watchusers.c look, watch.c says when, watchhurry.c when it cannot wait.
+ * Private to them.
  */
 #ifndef PEGFS_TOOLS_WATCHCORE_H
 #define PEGFS_TOOLS_WATCHCORE_H
@@ -23,11 +24,16 @@ struct watch {
 	struct notify *notify; /* owned; NULL: there is no inotify */
 	struct mounts *mounts; /* owned; may be NULL */
 	struct loop_timer timer, poll_timer;
-	struct watch_source *sources; /* owned */
-	size_t count;
-	struct watchqueue due;  /* directories that are to be looked at */
-	struct watchqueue told; /* those whose files are told after the next snapshot */
-	bool unsettled;         /* something was looked at since the last snapshot */
+	struct watch_source **sources; /* owned; by the registry's index, NULL: there is none */
+	size_t count, capacity;
+	size_t next_source;         /* where looking at sources goes on */
+	struct map by_root;         /* address of a source's root -> the source, borrowed */
+	struct watch_source *users; /* owned: the data directory; NULL: none is watched */
+	struct root *users_root;    /* a reference; NULL: it is not there */
+	uint64_t users_mounts;      /* a digest of what is mounted in there */
+	struct watchqueue due;      /* directories that are to be looked at */
+	struct watchqueue told;     /* those whose files are told after the next snapshot */
+	bool unsettled;             /* something was looked at since the last snapshot */
 	uint64_t unsettled_ms, settled_ms;
 	bool is_entering; /* a source is another one: its tools are shown when all are loaded */
 	uint64_t busy_ms; /* spent since the last poll */
@@ -46,8 +52,8 @@ void watch_mark_source(struct watch *watch, struct watch_source *source, bool un
 
 /* ---- watch.c */
 
-/* Makes a snapshot of what was looked at, and tells of it. */
-void watch_settle(struct watch *watch);
+/* Makes snapshots of what was looked at, and tells of them. Whether there is a new one. */
+bool watch_settle(struct watch *watch);
 
 /* ---- watchlook.c */
 
@@ -57,7 +63,17 @@ void watch_check_source(struct watch *watch, struct watch_source *source);
 /* Queues all that is in the source, and what was. is_poll: watches that are in order are left so. */
 void watch_queue_all(struct watch *watch, struct watch_source *source, bool is_poll);
 
+/* Forgets all directories in the source. */
+void watch_drop_dirs(struct watch *watch, struct watch_source *source);
+
 /* Something may be different from the current snapshot. */
 void watch_unsettle(struct watch *watch);
+
+/* ---- watchusers.c */
+
+void watch_check_users(struct watch *watch);
+
+/* The table of mounts has changed: whether it has for what is in the data directory. */
+bool watch_users_have_other_mounts(struct watch *watch);
 
 #endif

@@ -46,6 +46,11 @@ static void on_root_event(
 		watch_mark_source(watch, source, false);
 		return;
 	}
+	if (source->is_users) {
+		if (*name != '.' && mask & IN_ISDIR)
+			watch_mark_source(watch, source, mask & (IN_DELETE | IN_MOVED_FROM));
+		return;
+	}
 	bool is_plain = mask & IN_ATTRIB && !(mask & IN_ISDIR);
 	if (*name == '.' || is_plain)
 		return;
@@ -77,9 +82,13 @@ static void on_overflow(struct watch *watch)
 {
 	watch->stats.lost++;
 	for (size_t i = 0; i < watch->count; i++) {
-		watch->sources[i].lost = true;
-		watch_mark_source(watch, &watch->sources[i], false);
+		if (!watch->sources[i])
+			continue;
+		watch->sources[i]->lost = true;
+		watch_mark_source(watch, watch->sources[i], false);
 	}
+	if (watch->users)
+		watch_mark_source(watch, watch->users, false);
 }
 
 void watch_hear(void *arg, struct notify_place *notify_place, uint32_t mask, const char *name)

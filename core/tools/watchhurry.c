@@ -11,25 +11,26 @@
 
 static struct watch_source *source_of(const struct watch *watch, const struct tool *tool)
 {
-	for (size_t i = 0; i < watch->count; i++)
-		if (registry_root(watch->registry, i) == tool->root)
-			return &watch->sources[i];
-	return NULL;
+	return map_get(&watch->by_root, (uint64_t)(uintptr_t)tool->root);
 }
 
 static bool leads_elsewhere(const struct watch *watch, const struct watch_source *source)
 {
 	int code = 0;
-	struct root *now = root_open(source->path, registry_covered(watch->registry), &code);
+	const struct covered covered = registry_covered(watch->registry, source->index);
+	struct root *now = root_open(source->path, &covered, &code);
 	bool is_other = now && !root_equal(now, registry_root(watch->registry, source->index));
 	root_unref(now);
 	return is_other;
 }
 
-/* Without another one the tool stays for the moment: perhaps it is being replaced. */
+/*
+ * Among the sources that all sets share; in its own there is none below the one that is shown.
+ * Without another one the tool stays for the moment: perhaps it is being replaced.
+ */
 static bool is_in_another(const struct watch *watch, const struct tool *tool, size_t but)
 {
-	for (size_t i = 0; i < watch->count; i++)
+	for (size_t i = 0; i < registry_shared_count(watch->registry); i++)
 		if (i != but && registry_tool_in(watch->registry, i, tool->dir_name))
 			return true;
 	return false;
@@ -52,12 +53,10 @@ static void enter(struct watch *watch, struct watch_source *source)
 		else
 			watchqueue_push(&watch->due, dir);
 	}
-	watch_settle(watch);
 }
 
 bool watch_hurry(struct watch *watch, const struct tool *tool)
 {
-	uint64_t before = registry_current(watch->registry)->generation;
 	struct watch_source *source = source_of(watch, tool);
 	if (!source)
 		return false;
@@ -65,7 +64,8 @@ bool watch_hurry(struct watch *watch, const struct tool *tool)
 		enter(watch, source);
 	} else if (has_gone(tool) && is_in_another(watch, tool, source->index)) {
 		registry_load_dir(watch->registry, source->index, tool->dir_name);
-		watch_settle(watch);
+	} else {
+		return false;
 	}
-	return registry_current(watch->registry)->generation != before;
+	return watch_settle(watch);
 }

@@ -84,7 +84,7 @@ static void check_mounts(struct watch *watch, struct watch_source *source)
 
 /* ---- looking at a source */
 
-static void drop_dirs(struct watch *watch, struct watch_source *source)
+void watch_drop_dirs(struct watch *watch, struct watch_source *source)
 {
 	watchqueue_drop(&watch->due, source, NULL);
 	watchqueue_drop(&watch->told, source, NULL);
@@ -136,16 +136,35 @@ void watch_queue_all(struct watch *watch, struct watch_source *source, bool is_p
 	source->lost = source->recheck = false;
 }
 
+/* The address of the root in which its tools were found tells which source it is. */
+static uint64_t key_of(const struct root *root)
+{
+	return (uint64_t)(uintptr_t)root;
+}
+
+static bool enter(struct watch *watch, struct watch_source *source)
+{
+	const struct root *old = registry_root(watch->registry, source->index);
+	if (old)
+		map_remove(&watch->by_root, key_of(old));
+	bool is_new = registry_enter_source(watch->registry, source->index);
+	const struct root *root = registry_root(watch->registry, source->index);
+	if (root)
+		map_put(&watch->by_root, key_of(root), source);
+	return is_new;
+}
+
 void watch_check_source(struct watch *watch, struct watch_source *source)
 {
+	const struct covered covered = registry_covered(watch->registry, source->index);
 	source->changed = source->unfinished = false;
-	int fd = watch_source_follow(source, watch->notify, registry_covered(watch->registry));
+	int fd = watch_source_follow(source, watch->notify, &covered);
 	if (fd >= 0)
 		close(fd);
-	bool is_new = registry_enter_source(watch->registry, source->index);
+	bool is_new = enter(watch, source);
 	watch_unsettle(watch);
 	if (is_new) {
-		drop_dirs(watch, source);
+		watch_drop_dirs(watch, source);
 		watch->is_entering = true;
 		watch->stats.scans++;
 	}
@@ -153,7 +172,9 @@ void watch_check_source(struct watch *watch, struct watch_source *source)
 	if (is_new || !is_watched)
 		watch_source_enter(
 			source, watch->notify, registry_root(watch->registry, source->index));
-	check_mounts(watch, source);
+	if (source->look_for_mounts || !source->is_own)
+		check_mounts(watch, source);
+	source->look_for_mounts = false;
 	if (is_new || !source->entered || source->lost || source->recheck)
 		watch_queue_all(watch, source, !is_new && source->entered && !source->lost);
 	source->entered = true;

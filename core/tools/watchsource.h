@@ -25,6 +25,9 @@ struct watch_source {
 	uint64_t first_ms, last_ms; /* of what happened to its path since it was followed last */
 	bool changed;               /* something did */
 	bool unfinished;            /* what was there has gone, perhaps for a moment */
+	bool is_own;                /* of one set, in a data directory */
+	bool is_users;              /* the data directory itself: index means nothing */
+	bool look_for_mounts;       /* something may be mounted in it, or not any more */
 	bool recheck;               /* anything in it may be another now: all is looked at */
 	bool lost;                  /* and no telling which files: all are told */
 	bool remote;                /* on a file system that others change unseen */

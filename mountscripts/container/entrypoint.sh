@@ -31,10 +31,13 @@ SETPCAP=8 SYS_ADMIN=21
 [ $# -gt 0 ] || fail "no command was given: put it behind the name of the image"
 [ -d "$mount" ] || mkdir -p "$mount" || fail "there is no directory $mount, and it cannot be made: make it in the image"
 
-# It says READY on descriptor 3 once the tree can be used, and closes it. What it logs goes to the container's log.
-# shellcheck disable=SC2086 # PEGFS_OPTIONS has words
-ready=$(pegfs mount --foreground --log-level warning --ready-fd 3 ${PEGFS_OPTIONS-} "$mount" 3>&1 >&2 &)
-[ "$ready" = READY ] || fail "the tools are not mounted; docs/containers.md says what each message means"
+# The host may have mounted it: docs/containers.md, 3.
+if ! grep -q " $mount fuse.pegfs " /proc/self/mounts || ! ls "$mount" >/dev/null 2>&1; then
+    # It says READY on descriptor 3 once the tree can be used, and closes it. What it logs is in the container's log.
+    # shellcheck disable=SC2086 # PEGFS_OPTIONS has words
+    ready=$(pegfs mount --foreground --log-level warning --ready-fd 3 ${PEGFS_OPTIONS-} "$mount" 3>&1 >&2 &)
+    [ "$ready" = READY ] || fail "the tools are not mounted; docs/containers.md says what each message means"
+fi
 
 # From here on nobody else needs the right to mount.
 set -- -- "$@"

@@ -1,6 +1,7 @@
 """pegfs in and around real containers, as mountscripts/ and docs/containers.md set it up."""
 
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -11,6 +12,7 @@ import sys
 
 import pytest
 
+import test_docs
 from lib import deployed
 from lib.mount import EXAMPLES, PEGFS, ROOT
 from lib.podman import STAY
@@ -221,6 +223,7 @@ class Host:
 
     def __init__(self, machine, data):
         self.machine, self.data, self.user, self.prefix = machine, data, "ada@example.org", []
+        self.options = None
 
     def make_user(self):
         for name in ("tools/ids", "data"):
@@ -234,7 +237,7 @@ class Host:
             os.chown(path, 1000, 1000)
 
     def script(self, *words):
-        env = {"DATA_PATH": self.data, "PATH": f"{pathlib.Path(PEGFS).parent}:{os.environ['PATH']}"}
+        env = {"DATA_PATH": self.data, "PEGFS_OPTIONS": self.options, "PATH": f"{pathlib.Path(PEGFS).parent}:{os.environ['PATH']}"}
         return run(self.machine.inside(*self.prefix, SCRIPTS / "host/officer.sh", *words), env=env)
 
     def up(self):
@@ -288,10 +291,38 @@ def test_a_daemon_of_the_host_serves_one_user(host):
     host.down()
 
 
-def test_the_capabilities_of_the_unit_are_enough(host):
+@pytest.mark.parametrize("volumes, args", [(BOUND, []), (BOUND_EACH, ["--uidmap", "0:100000:65536"])],
+                         ids=["plain", "user namespace"])
+def test_tools_of_the_host_run_in_the_container_on_request(host, volumes, args):
+    """--run-in caller, with no more rights than the unit gives pegfs."""
+    host.options = "--run-in caller"
+    host.prefix = ["setpriv", "--bounding-set", ",".join(["-all", *capabilities_of_the_unit()]), "--"]
+    (host.data / host.user / "tools/ids/index.sh").write_text("hostname; " + IDS)
+    host.up()
+    script = "echo {} > /officer/tools/ids/call; cat /officer/tools/ids/result.txt; " + HELLO
+    done = host.machine.run(script, volumes=volumes, args=[*args, "--hostname", "agents-own"])
+    assert done.out == "agents-own\n0:0 note mail\nHello, Ada!\n", done
+    host.down()
+
+
+def test_a_mount_of_the_host_is_not_taken_for_a_dead_one(host):
+    """Nothing in the container tells who serves it; the entry point takes it as it is."""
+    host.up()
+    volumes = [*given()[:1], *BOUND]
+    done = host.machine.run("pegfs mount /officer/tools --tools /none; " + HELLO, volumes=volumes, args=MAY_MOUNT)
+    assert "mounted at '/officer/tools' already" in done.err and done.out == "Hello, Ada!\n", done
+    done = host.machine.run([ENTRYPOINT, "sh", "-c", HELLO + CAPS], volumes=volumes, args=MAY_MOUNT)
+    assert done.out.startswith("Hello, Ada!\n") and capabilities(done.out) & SYS_ADMIN == 0, done
+    host.down()
+
+
+def capabilities_of_the_unit():
     unit = (SCRIPTS / "systemd/officer@.service").read_text()
-    allowed = re.search(r"^CapabilityBoundingSet=(.*)$", unit, re.M)[1].lower().replace("cap_", "+").split()
-    host.prefix = ["setpriv", "--bounding-set", ",".join(["-all", *allowed]), "--"]
+    return re.search(r"^CapabilityBoundingSet=(.*)$", unit, re.M)[1].lower().replace("cap_", "+").split()
+
+
+def test_the_capabilities_of_the_unit_are_enough(host):
+    host.prefix = ["setpriv", "--bounding-set", ",".join(["-all", *capabilities_of_the_unit()]), "--"]
     host.up()
     with host.machine.start(volumes=BOUND) as container:
         assert call_ids(container) == "1000:1000 note mail\n"
@@ -445,3 +476,83 @@ def test_a_daemon_set_and_an_agents_pod_run_as_written(host):
             assert agent.exec(HELLO).out == "Hello, Ada!\n", "the new mount came into the old container"
             assert other.exec(deployed.probe(file, "pegfs", "preStop")).status == 0
     assert "fuse.pegfs" not in check(host.machine.inside("cat", "/proc/self/mounts"))
+
+
+# ---------------------------------------------------------------- docs/containers.md
+
+PAGE = ROOT / "docs/containers.md"
+INSTALLED = "/usr/share/pegfs/mountscripts"
+# As the page has it, on the machine of the tests: the images are its root file system, `officer` with the entry point.
+PODMAN = """#!/usr/bin/env python3
+import json, os, sys
+start, run, volumes = json.loads({setting!r})
+words = sys.argv[1:]
+image = next(i for i, word in enumerate(words) if word in ("officer", "debian:bookworm-slim"))
+entry = [{entrypoint!r}] if words[image] == "officer" else []
+os.execv(start[0], [*start, *words[:1], *run, *volumes, *words[1:image], "--rootfs", {root!r}, *entry, *words[image + 1:]])
+"""
+
+
+def podman_of_the_page(machine, directory):
+    start = machine.podman()[len(machine.inside()) + 1:]
+    *run_words, _, _, _ = machine.words(["true"], volumes=given()[:1])
+    (directory / "podman").write_text(PODMAN.format(setting=json.dumps([[shutil.which("podman"), *start], run_words, []]),
+                                                    entrypoint=ENTRYPOINT, root=str(machine.root)))
+    (directory / "podman").chmod(0o755)
+
+
+def test_commands_of_the_page_print_what_it_says(host, work):
+    machine = host.machine
+    shutil.rmtree(host.data / host.user / "tools/ids")
+    for name in ("bin", "home"):
+        (work / name).mkdir()
+    podman_of_the_page(machine, work / "bin")
+    made = not pathlib.Path("/data").exists()
+    pathlib.Path("/data").mkdir(exist_ok=True)
+    check(machine.inside("mount", "--bind", host.data, "/data"))
+    env = {"HOME": work / "home", "PATH": f"{work}/bin:{pathlib.Path(PEGFS).parent}:{os.environ['PATH']}"}
+    wrong = []
+    for command, expected in test_docs.blocks(PAGE):
+        script = command.replace(INSTALLED, str(SCRIPTS))
+        done = run(machine.inside("bash", "-c", f"set -e\nexport PATH='{work}/bin':\"$PATH\"\n{script}"), env=env, timeout=60)
+        if (done.status, done.out) != (0, expected):
+            wrong.append(f"$ {command}--- the page says\n{expected}--- it prints\n{done.out}{done.err}")
+    run(machine.inside("umount", "-l", "/data"))
+    if made:
+        with contextlib.suppress(OSError):
+            pathlib.Path("/data").rmdir()
+    assert not wrong, "\n".join(wrong)
+    assert len(test_docs.blocks(PAGE)) == 4
+
+
+def test_the_page_names_what_there_is():
+    text = PAGE.read_text()
+    for name in re.findall(r"`((?:container|rootless|host|compose|quadlet|kubernetes|fstab)/[\w.-]+)`", text):
+        assert (SCRIPTS / name).is_file(), name
+    for name in re.findall(r"`(\w+@)\.service`", text):
+        assert (SCRIPTS / f"systemd/{name}.service").is_file(), name
+    named = [path for path in SCRIPTS.glob("*/*") if path.parent.name not in ("debian", "systemd")]
+    assert [path for path in named if path.name not in text] == []
+    for option in set(re.findall(r"`(--(?:call|run|callers|sandbox)[a-z-]*)", text)):
+        assert option + " " in run([PEGFS, "mount", "--help"]).out, option
+
+
+# What programs other than pegfs say.
+OF_OTHERS = ["fusermount3:", "option allow_other", "Read-only file system", "Permission denied", "Transport endpoint",
+             "ContainerCreating", "failed to stat volume", "not connected", "rslave", "result.txt", "/officer/tools",
+             "ausearch", ":z"]
+
+
+def test_the_messages_of_the_page_are_those_of_the_program():
+    """Whoever sees one finds it there: each line of the table begins with what is seen."""
+    table = PAGE.read_text().split("## When it does not work")[1].split("\n## ")[0]
+    said = "".join(path.read_text() for path in [*ROOT.glob("core/*/*.[ch]"), *ROOT.glob("core/host/*/*.[ch]"),
+                                                 *ROOT.glob("fs/*.[ch]"), *SCRIPTS.glob("*/*.sh")])
+    said = re.sub(r'"\s*\n\s*(?:FUSE_DEVICE\s*)?"', "", said).replace('" FUSE_DEVICE "', "/dev/fuse")
+    rows = re.findall(r"^\| (?!-|what you see)(.*?) \|", table, re.M)
+    assert len(rows) > 15
+    for row in rows:
+        for message in re.findall(r"`([^`]+)`", row):
+            if not any(word in message for word in OF_OTHERS):
+                for wanted in re.split(r"'?\.\.\.'?|: No such.*|: Operation.*", message):
+                    assert wanted.strip() in said, message

@@ -120,11 +120,35 @@ static void t17_our_own_mount_is_never_entered(void **state)
 	assert_int_equal(umount2(path, MNT_DETACH), 0);
 }
 
+static void where_no_link_is_to_be_none_is_followed(void **state)
+{
+	struct scratch *scratch = *state;
+	scratch_mkdir(scratch, "real/ada/tools");
+	scratch_mkdir(scratch, "real/bob");
+	scratch_link(scratch, "real", "data");
+	scratch_link(scratch, "../ada/tools", "real/bob/tools");
+	scratch_link(scratch, "ada", "real/eve");
+	static const char *const paths[] = { "data/ada/tools", "data/bob/tools", "data/eve/tools" };
+	for (size_t i = 0; i < 3; i++) {
+		auto_free char *path = xasprintf("%s/%s", scratch->path, paths[i]);
+		const struct covered plain = { .fd = -1, .plain = strlen("/ada/tools") };
+		auto_buf struct buf seen = BUF_INIT(1000);
+		auto_close int fd = pathwalk_open(path, &plain, note_step, &seen);
+		assert_true(i == 0 ? fd >= 0 : fd == -ELOOP);
+		assert_string_equal(buf_str(&seen), i == 0   ? "ada tools "
+						    : i == 1 ? "bob tools "
+							     : "eve ");
+		auto_close int free_fd = pathwalk_open(path, NULL, NULL, NULL);
+		assert_true(free_fd >= 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		scratch_test(each_name_on_the_way_is_told),
 		scratch_test(links_are_followed),
+		scratch_test(where_no_link_is_to_be_none_is_followed),
 		scratch_test(what_leads_nowhere_is_an_error),
 		scratch_test(a_mount_is_entered),
 		scratch_test(t17_our_own_mount_is_never_entered),

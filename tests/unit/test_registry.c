@@ -56,10 +56,10 @@ static void assert_scanned(
 static void assert_sources(const char *dirs, const char *const *wanted)
 {
 	struct registry *registry = registry_new(dirs);
-	const char *const *sources = registry_sources(registry);
-	for (; *wanted; wanted++, sources++)
-		assert_string_equal(*sources, *wanted);
-	assert_null(*sources);
+	size_t count = 0;
+	for (; wanted[count]; count++)
+		assert_string_equal(registry_source_path(registry, count), wanted[count]);
+	assert_int_equal(registry_source_count(registry), count);
 	registry_free(registry);
 }
 
@@ -427,6 +427,131 @@ static void pieces_make_the_same_as_a_whole(void **state)
 	registry_free(registry);
 }
 
+/* ---- sets that share sources */
+
+static struct toolset *add_set(
+	struct registry *registry, const struct scratch *scratch, const char *name)
+{
+	struct owner *owner = owner_new(name);
+	auto_free char *path = xasprintf("%s/%s/tools", scratch->path, name);
+	struct toolset *set =
+		registry_add_set(registry, owner, path, strlen(name) + strlen("//tools"));
+	owner_unref(owner);
+	registry_load_source(registry, set->own);
+	return set;
+}
+
+/* The set's tools as "NAME=DESCRIPTION ...". */
+static void assert_shows(struct registry *registry, struct toolset *set, const char *wanted)
+{
+	const struct snapshot *snapshot = registry_use(registry, set);
+	auto_buf struct buf out = BUF_INIT(1 << 20);
+	for (size_t i = 0; i < snapshot->count; i++)
+		buf_printf(&out, "%s%s=%s", i ? " " : "", snapshot->tools[i]->name,
+			snapshot->tools[i]->description);
+	assert_string_equal(buf_str(&out), wanted);
+}
+
+static void r12_each_set_has_its_own_tools_over_the_shared_ones(void **state)
+{
+	struct scratch *scratch = *state;
+	write_tool(scratch, "tools/hello", "hello", "global");
+	write_tool(scratch, "tools/other", "other", "global");
+	write_tool(scratch, "ada@x/tools/hello", "hello", "of-ada");
+	write_tool(scratch, "bob@x/tools/own", "own", "of-bob");
+	struct registry *registry = registry_of(scratch, DIRS("tools"));
+	registry_scan(registry);
+	struct toolset *ada = add_set(registry, scratch, "ada@x");
+	struct toolset *bob = add_set(registry, scratch, "bob@x");
+	struct toolset *eve = add_set(registry, scratch, "eve@x");
+	assert_shows(registry, ada, "hello=of-ada other=global");
+	assert_shows(registry, bob, "hello=global other=global own=of-bob");
+	assert_shows(registry, eve, "hello=global other=global");
+	assert_int_equal(registry_use(registry, eve)->faults.count, 0);
+	assert_holds(registry, "hello=global other=global|");
+
+	/* What is shared is one object, whatever shows it. */
+	struct tool *a = snapshot_find(ada->current, "other");
+	struct tool *b = snapshot_find(bob->current, "other");
+	assert_ptr_not_equal(a, b);
+	assert_ptr_equal(a->base, b->base);
+	assert_ptr_equal(tool_base(a), snapshot_find(registry_current(registry), "other"));
+	assert_ptr_equal(a->body, b->body);
+	assert_string_equal(tool_key(a), "ada@x/other");
+	assert_string_equal(tool_key(b), "bob@x/other");
+	assert_string_equal(tool_key(a->base), "other");
+
+	/* Gone for one, the global one is back for him alone; what did not change is the same. */
+	assert_int_equal(io_remove_tree(scratch->fd, "ada@x/tools/hello"), 0);
+	assert_true(registry_scan_dir(registry, ada->own, "hello"));
+	assert_shows(registry, ada, "hello=global other=global");
+	assert_ptr_equal(snapshot_find(ada->current, "other"), a);
+	assert_ptr_equal(snapshot_find(bob->current, "other"), b);
+
+	/* A global one that changes does so for all, once. */
+	write_tool(scratch, "tools/other", "other", "changed-for-all");
+	assert_true(registry_scan_dir(registry, 0, "other"));
+	assert_shows(registry, ada, "hello=global other=changed-for-all");
+	assert_shows(registry, bob, "hello=global other=changed-for-all own=of-bob");
+	assert_false(registry_renew(registry));
+	registry_free(registry);
+}
+
+static void a_set_comes_and_goes_alone(void **state)
+{
+	struct scratch *scratch = *state;
+	write_tool(scratch, "tools/hello", "hello", "global");
+	write_tool(scratch, "ada@x/tools/own", "own", "of-ada");
+	write_tool(scratch, "bob@x/tools/own", "own", "of-bob");
+	struct registry *registry = registry_of(scratch, DIRS("tools"));
+	registry_scan(registry);
+	struct toolset *ada = add_set(registry, scratch, "ada@x");
+	struct toolset *bob = add_set(registry, scratch, "bob@x");
+	assert_shows(registry, ada, "hello=global own=of-ada");
+	struct tool *kept = tool_ref(snapshot_find(ada->current, "own"));
+	size_t own = ada->own;
+	registry_remove_set(registry, ada);
+	assert_null(registry_source_path(registry, own));
+	assert_shows(registry, bob, "hello=global own=of-bob");
+	assert_string_equal(kept->description, "of-ada"); /* a call may still run */
+	assert_string_equal(kept->owner->name, "ada@x");
+	tool_unref(kept);
+	struct toolset *eve = add_set(registry, scratch, "eve@x");
+	assert_int_equal(eve->own, own); /* places are used again */
+	assert_shows(registry, eve, "hello=global");
+	registry_free(registry);
+}
+
+static void what_nobody_asks_for_is_not_made(void **state)
+{
+	struct scratch *scratch = *state;
+	write_tool(scratch, "tools/hello", "hello", "global");
+	struct registry *registry = registry_of(scratch, DIRS("tools"));
+	registry_scan(registry);
+	struct toolset *ada = add_set(registry, scratch, "ada@x");
+	registry_renew(registry);
+	assert_int_equal(ada->current->generation, 0);
+	assert_int_equal(ada->overlay.count, 0);
+	write_tool(scratch, "tools/late", "late", "late");
+	registry_scan_dir(registry, 0, "late");
+	assert_shows(registry, ada, "hello=global late=late");
+	registry_free(registry);
+}
+
+static void links_out_of_a_users_directory_are_not_followed(void **state)
+{
+	struct scratch *scratch = *state;
+	write_tool(scratch, "ada@x/tools/own", "own", "of-ada");
+	scratch_mkdir(scratch, "eve@x");
+	scratch_link(scratch, "../ada@x/tools", "eve@x/tools");
+	struct registry *registry = registry_of(scratch, DIRS(NULL));
+	struct toolset *eve = add_set(registry, scratch, "eve@x");
+	assert_shows(registry, eve, "");
+	assert_int_equal(eve->current->faults.count, 1);
+	assert_string_equal(eve->current->faults.items[0].code, "missing-source");
+	registry_free(registry);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -451,6 +576,10 @@ int main(void)
 		scratch_test(many_changes_can_make_one_snapshot),
 		scratch_test(a_source_that_is_entered_is_empty_until_it_is_loaded),
 		scratch_test(pieces_make_the_same_as_a_whole),
+		scratch_test(r12_each_set_has_its_own_tools_over_the_shared_ones),
+		scratch_test(a_set_comes_and_goes_alone),
+		scratch_test(what_nobody_asks_for_is_not_made),
+		scratch_test(links_out_of_a_users_directory_are_not_followed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

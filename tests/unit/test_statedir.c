@@ -67,6 +67,9 @@ static void it_is_private_and_goes_with_all_that_is_in_it(void **state)
 	close(fd);
 	assert_int_equal(mkdirat(dir.fd, "cache", 0711), 0);
 	assert_int_equal(mkdirat(dir.fd, "cache/0", 0711), 0);
+	uint8_t secret[16];
+	struct fail why = FAIL_INIT;
+	assert_int_equal(statedir_get_secret(&dir, secret, sizeof(secret), &why), 0);
 	statedir_remove(&dir);
 	assert_int_equal(access(path, F_OK), -1);
 	assert_null(dir.path);

@@ -63,7 +63,7 @@ static void on_file(void *arg, const struct tool *tool, const char *path)
 	stop_when_there(world);
 }
 
-static const struct watch_events events = { on_snapshot, on_file };
+static const struct watch_events events = { .on_snapshot = on_snapshot, .on_file = on_file };
 
 static void on_limit(void *arg)
 {
@@ -793,6 +793,158 @@ static void without_sources_there_is_nothing_to_do(void **state)
 
 #define world_test(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
+/* ---- users of a data directory */
+
+#define USERS_SHOWN 8
+
+/* What shows users' sets, as the FUSE face does. */
+struct crowd {
+	struct world *world;
+	struct owner *owners[USERS_SHOWN];
+	struct toolset *sets[USERS_SHOWN];
+	const char *wanted;
+};
+
+static struct crowd crowd;
+
+static void describe_users(struct buf *out)
+{
+	for (size_t i = 0; i < USERS_SHOWN; i++) {
+		if (!crowd.owners[i])
+			continue;
+		const struct snapshot *snapshot =
+			registry_use(crowd.world->registry, crowd.sets[i]);
+		buf_printf(out, "%s:", crowd.owners[i]->name);
+		for (size_t t = 0; t < snapshot->count; t++)
+			buf_printf(out, "%s=%s,", snapshot->tools[t]->name,
+				snapshot->tools[t]->description);
+		buf_putc(out, ' ');
+	}
+}
+
+static bool has_wanted_users(struct world *world)
+{
+	(void)world;
+	auto_buf struct buf out = BUF_INIT(1 << 20);
+	describe_users(&out);
+	return strcmp(buf_str(&out), crowd.wanted) == 0;
+}
+
+static void wait_for_users(struct world *world, const char *wanted)
+{
+	crowd.wanted = wanted;
+	auto_buf struct buf out = BUF_INIT(1 << 20);
+	wait_until(world, has_wanted_users);
+	describe_users(&out);
+	assert_string_equal(buf_str(&out), wanted);
+}
+
+static void drop_user(size_t at)
+{
+	watch_remove_source(crowd.world->watch, crowd.sets[at]->own);
+	registry_remove_set(crowd.world->registry, crowd.sets[at]);
+	owner_unref(crowd.owners[at]);
+	crowd.owners[at] = NULL;
+}
+
+static void add_user(const char *name)
+{
+	size_t at = 0;
+	while (crowd.owners[at])
+		at++;
+	crowd.owners[at] = owner_new(name);
+	auto_free char *path = xasprintf("%s/data/%s/tools", crowd.world->scratch->path, name);
+	crowd.sets[at] = registry_add_set(
+		crowd.world->registry, crowd.owners[at], path, strlen(name) + strlen("//tools"));
+	watch_add_source(crowd.world->watch, crowd.sets[at]->own);
+}
+
+static bool is_among(const char *name, char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(names[i], name) == 0)
+			return true;
+	return false;
+}
+
+static void on_users(void *arg, const struct users *users)
+{
+	(void)arg;
+	char *shown[USERS_SHOWN];
+	size_t count = 0;
+	for (size_t i = 0; i < USERS_SHOWN; i++)
+		if (crowd.owners[i] && !is_among(crowd.owners[i]->name, users->items, users->count))
+			drop_user(i);
+		else if (crowd.owners[i])
+			shown[count++] = crowd.owners[i]->name;
+	for (size_t i = 0; i < users->count; i++)
+		if (!is_among(users->items[i], shown, count))
+			add_user(users->items[i]);
+}
+
+static void on_any_snapshot(void *arg)
+{
+	struct world *world = arg;
+	world->snapshots++;
+}
+
+static const struct watch_events crowd_events = { .on_snapshot = on_any_snapshot,
+	.on_users = on_users };
+
+/* Nothing has been looked at for some turns. */
+static bool all_is_quiet(struct world *world)
+{
+	static size_t looks, turns;
+	const struct watch_stats stats = watch_stats(world->watch);
+	turns = looks == stats.looks + stats.watches ? turns + 1 : 0;
+	looks = stats.looks + stats.watches;
+	return turns > 100;
+}
+
+static void r10_users_come_and_go_with_their_tools(void **state)
+{
+	struct world *world = *state;
+	write_manifest(world, "data/tools/hello", "hello", "global");
+	scratch_write(world->scratch, "data/tools/hello/index.ts", "");
+	scratch_mkdir(world->scratch, "data/ada@x/tools");
+	auto_free char *data = xasprintf("%s/data", world->scratch->path);
+	auto_free char *tools = xasprintf("%s/tools", data);
+	crowd = (struct crowd){ .world = world };
+	world->registry = registry_new(tools);
+	registry_scan(world->registry);
+	const struct watch_config config = { .poll_ms = NO_POLL_MS, .users = data };
+	world->watch = watch_new(world->loop, world->registry, &config, &crowd_events, world);
+	wait_for_users(world, "ada@x:hello=global, ");
+	wait_until(world, all_is_quiet);
+	size_t watches = watch_stats(world->watch).watches;
+
+	/* One that comes has the global tools, and its own as they come; others have not. */
+	scratch_mkdir(world->scratch, "data/bob@x");
+	wait_for_users(world, "ada@x:hello=global, bob@x:hello=global, ");
+	write_manifest(world, "data/bob@x/tools/hello", "hello", "of-bob");
+	scratch_write(world->scratch, "data/bob@x/tools/hello/index.ts", "");
+	wait_for_users(world, "ada@x:hello=global, bob@x:hello=of-bob, ");
+	assert_int_equal(io_remove_tree(world->scratch->fd, "data/bob@x/tools/hello"), 0);
+	wait_for_users(world, "ada@x:hello=global, bob@x:hello=global, ");
+
+	/* What is no user shows nothing; a rename is one who goes and one who comes. */
+	scratch_mkdir(world->scratch, "data/backup");
+	rename_in(world, "data/bob@x", "data/eve@x");
+	wait_for_users(world, "ada@x:hello=global, eve@x:hello=global, ");
+	assert_int_equal(io_remove_tree(world->scratch->fd, "data/eve@x"), 0);
+	wait_for_users(world, "ada@x:hello=global, ");
+	wait_until(world, all_is_quiet);
+	/* And with them all that was watched for their sake: the global tools are watched once. */
+	assert_int_equal(watch_stats(world->watch).watches, watches);
+
+	/* The whole directory is another one, or gone. */
+	rename_in(world, "data", "old");
+	wait_for_users(world, "");
+	rename_in(world, "old", "data");
+	wait_for_users(world, "ada@x:hello=global, ");
+	drop_user(0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -824,6 +976,7 @@ int main(void)
 		world_test(it_can_be_ended_at_any_time),
 		world_test(r13_what_changes_between_the_scan_and_the_watch_is_seen),
 		world_test(without_sources_there_is_nothing_to_do),
+		world_test(r10_users_come_and_go_with_their_tools),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

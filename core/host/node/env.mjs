@@ -2,7 +2,7 @@
 // takes longer than all else that a host does for a small call, so writing to it is noticed instead.
 
 const real = process.env;
-const first = { ...real };
+let first = { ...real };
 let isTouched = false;
 
 // What is read, listed and inherited by children is the real one; it takes strings, as ever.
@@ -38,4 +38,10 @@ export function resetEnvironment() {
   isTouched = false;
 }
 
-export const environment = first;
+// For a host that was started before it was known for whom.
+export function setEnvironment(env) {
+  environment = first = { ...env };
+  isTouched = true;
+}
+
+export let environment = first;

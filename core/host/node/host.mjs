@@ -3,7 +3,7 @@
 
 import { setPriority } from "node:os";
 import "./output.mjs";
-import { environment, resetEnvironment } from "./env.mjs";
+import { environment, resetEnvironment, setEnvironment } from "./env.mjs";
 import { connect, flush, send } from "./wire.mjs";
 import { Call } from "./call.mjs";
 import { loadTool, prepareTool } from "./load.mjs";
@@ -76,6 +76,10 @@ async function onCall(message) {
   }
   call = new Call(message, settings);
   send({ type: "started", id: call.id });
+  if (message.env) {
+    setEnvironment(message.env);
+    home = goHome();
+  }
   resetProcess();
   if (!tool) {
     process.title = `pegfs: ${message.name}`;
