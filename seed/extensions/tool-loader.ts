@@ -13,7 +13,7 @@
 // No call holds a thread: `call` is read without waiting, again and again. A descriptor that goes
 // away, with pi itself for one, cancels the call.
 import { constants, type Stats } from "node:fs";
-import { type FileHandle, mkdir, open, readFile, stat, writeFile } from "node:fs/promises";
+import { type FileHandle, mkdir, open, readFile, rmdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type ExtensionAPI, formatSize, truncateHead } from "@mariozechner/pi-coding-agent";
 import { Type } from "typebox";
@@ -299,7 +299,8 @@ export default async function (pi: ExtensionAPI) {
     if (signal?.aborted) throw new Error(`The call of ${tool.name} was cancelled.`);
     const directory = await reserve(tool, id);
     const call = new Call(tool, directory, signal, onUpdate);
-    const result = await call.run(params).catch((error) => {
+    const result = await call.run(params).catch(async (error) => {
+      if (directory) await rmdir(directory).catch(() => {}); // nothing came of it
       throw isCode(error, "ENOENT") ? new Error(`The tool ${tool.name} is no longer in ${MOUNT}.`) : error;
     });
     if (result.isError === true) failed.add(id);

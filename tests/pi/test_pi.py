@@ -262,6 +262,15 @@ def test_tools_come_change_and_go_without_a_restart(mount, work, tools):
         assert text_of(pi.results()["c3"]) == "two"
 
 
+def test_a_call_of_a_tool_that_has_just_gone_says_so(mount, work, tools):
+    put_tool(tools, "brief", says("x"))
+    until(lambda: (mount / "brief").exists())
+    pi = Pi(mount, work)
+    step = {**calls(("c1", "brief", {})), "first": f"rm -r '{tools}/brief'; while [ -e '{mount.path}/brief' ]; do sleep 0.05; done"}
+    _, results = pi.ask([step])
+    assert results["c1"]["isError"] and text_of(results["c1"]) == f"The tool brief is no longer in {mount.path}."
+
+
 def test_a_server_that_dies_in_a_call_disturbs_nobody(mount, work):
     pi = Pi(mount, work)
     with pi.rpc([calls(("c1", "slow", {"ms": 2000})), {"text": "done"}]) as rpc:
