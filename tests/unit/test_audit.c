@@ -1,4 +1,6 @@
 #include <jansson.h>
+#include <sched.h>
+#include <sys/mount.h>
 
 #include "core/running/audit.h"
 #include "core/tools/tool.h"
@@ -159,6 +161,54 @@ static void a_file_gets_each_record_and_is_made_anew_where_it_is_gone(void **sta
 	audit_release(&audit);
 }
 
+static bool is_whole(const struct buf *text)
+{
+	for (char *line = text->data, *end; line && *line; line = end + 1) {
+		end = strchr(line, '\n');
+		if (!end)
+			return false;
+		*end = '\0';
+		auto_json json_t *record = json_loads(line, 0, NULL);
+		if (!record)
+			return false;
+	}
+	return true;
+}
+
+/* A record that has no room is missing, none is half there, and with room it goes on. */
+static void a_full_disk_makes_a_gap_and_no_half_record(void **state)
+{
+	const struct scratch *scratch = *state;
+	if (geteuid() != 0 || unshare(CLONE_NEWNS) < 0 ||
+		mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		skip();
+	scratch_mkdir(scratch, "small");
+	auto_free char *path = xasprintf("%s/small", scratch->path);
+	assert_int_equal(mount("none", path, "tmpfs", 0, "size=16k"), 0);
+	int dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int ballast = openat(dir_fd, "ballast", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	struct audit audit = AUDIT_INIT;
+	open_trail(&audit, dir_fd, AUDIT_SIZE_MAX, NULL);
+	audit_server(&audit, 1);
+	char page[4096] = { 0 };
+	while (write(ballast, page, sizeof(page)) > 0)
+		;
+	for (uint64_t i = 2; i < 200; i++)
+		audit_server(&audit, i);
+	assert_true(audit.complained);
+	assert_int_equal(ftruncate(ballast, 0), 0);
+	audit_server(&audit, 4711);
+	assert_false(audit.complained);
+	auto_buf struct buf text = rendered(&audit, true, 0, 0);
+	assert_non_null(strstr(buf_str(&text), "\"generation\":4711}\n"));
+	assert_null(strstr(buf_str(&text), "\"generation\":199}\n"));
+	assert_true(is_whole(&text));
+	audit_release(&audit);
+	close(ballast);
+	close(dir_fd);
+	assert_int_equal(umount2(path, MNT_DETACH), 0);
+}
+
 static void a_file_that_cannot_be_is_an_error_at_the_start(void **state)
 {
 	const struct scratch *scratch = *state;
@@ -189,6 +239,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			a_file_gets_each_record_and_is_made_anew_where_it_is_gone, scratch_setup,
 			scratch_teardown),
+		cmocka_unit_test_setup_teardown(a_full_disk_makes_a_gap_and_no_half_record,
+			scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(a_file_that_cannot_be_is_an_error_at_the_start,
 			scratch_setup, scratch_teardown),
 	};
