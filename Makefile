@@ -247,6 +247,17 @@ build/pi/node_modules.stamp: tests/pi/package.json tests/pi/package-lock.json | 
 	$(Q)cp $^ build/pi && cd build/pi && $(NPM_CI)
 	@touch $@
 
+# Others' MCP clients and servers, for tests/e2e/test_mcp_*.py. Where npm's registry cannot be reached
+# these are skipped, with what npm says as the reason.
+build/mcp/node_modules.stamp: tests/mcp/package.json tests/mcp/package-lock.json | $(DEPS_FIRST)
+	$(call say,NPM,build/mcp)
+	@mkdir -p build/mcp
+	@rm -f build/mcp/unreachable
+	$(Q)cp $(filter %.json,$^) build/mcp && cd build/mcp && \
+		if $(NPM_CI); then touch node_modules.stamp; \
+		elif npm ping >unreachable 2>&1; then rm unreachable; exit 1; \
+		else echo 'npm cannot reach its registry; MCP clients are not tested' >&2; fi
+
 # The manual page and the completions are made of the program's own tables (`pegfs manual`,
 # `pegfs completion`) and of docs/pegfs.1.md. The page's date is that of its text, for the same
 # sources give the same page.
@@ -284,7 +295,7 @@ check: check-unit check-beside check-e2e check-bench rules
 check-unit: $(UNIT_TESTS) lib-dir
 	$(Q)$(TEST_ENV) $(PYTHON) tests/run-unit '$(BUILD)/tests/unit' '$(T)'
 
-TEST_ENV := PEGFS='$(CURDIR)/$(BUILD)/pegfs' PEGFS_CORE='$(CURDIR)/$(BUILD)/pegfs-core' \
+TEST_ENV := PEGFS_MCP_MODULES='$(CURDIR)/build/mcp/node_modules' PEGFS='$(CURDIR)/$(BUILD)/pegfs' PEGFS_CORE='$(CURDIR)/$(BUILD)/pegfs-core' \
 	PEGFS_DATA_DIR='$(CURDIR)/tests/data' PEGFS_LIB_DIR='$(CURDIR)/$(LIB_DIR)' \
 	PEGFS_BUILD_DIR='$(CURDIR)/$(BUILD)' PEGFS_VARIANT='$(VARIANT)' \
 	PYTHONDONTWRITEBYTECODE=1 \
@@ -301,7 +312,7 @@ $(PROMTOOL): | $(DEPS_FIRST)
 		tar x --strip-components=3 ./usr/bin/promtool; rm -f prometheus_*.deb; \
 		test -e promtool || echo 'promtool is not to be had' >&2
 
-check-e2e: all $(PROMTOOL)
+check-e2e: all $(PROMTOOL) build/mcp/node_modules.stamp
 	$(Q)$(TEST_ENV) $(PYTHON) -m pytest -q -p no:cacheprovider tests/e2e $(if $(T),-k '$(T)')
 
 # Edits, kills and calls all the time, for CHAOS_SECONDS.
