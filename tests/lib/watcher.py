@@ -8,6 +8,7 @@ do, what it has open, what is in its memory, and what is behind /proc/PID/exe.
 """
 
 import ctypes
+import errno
 import json
 import os
 import re
@@ -76,27 +77,40 @@ def look(pid, words):
             "command": open(f"/proc/{pid}/cmdline", "rb").read().replace(b"\0", b" ").decode(errors="replace")}
 
 
+def catch(pid, words):
+    """What it looks like; None where there is none. "untraced": it may not be traced."""
+    if libc.ptrace(SEIZE, pid, None, None) == 0:
+        libc.ptrace(INTERRUPT, pid, None, None)
+        os.waitpid(pid, WALL)
+        found = try_(lambda: look(pid, words))
+        libc.ptrace(DETACH, pid, None, None)
+        return found
+    if ctypes.get_errno() == errno.ESRCH:
+        return None
+    try:
+        return {**look(pid, []), "untraced": True}
+    except OSError:
+        return None
+
+
+def newest():
+    return int(open("/proc/loadavg", encoding="ascii").read().split()[-1])
+
+
 def watch(words):
-    last = os.getpid()
-    caught, refused = [], {}
+    last, caught = os.getpid(), {}
     while not (select.select([sys.stdin], [], [], 0)[0] and sys.stdin.readline().strip() == "end"):
-        for _ in range(2000):
+        for _ in range(300):
             for pid in range(last + 1, last + 4):
-                if libc.ptrace(SEIZE, pid, None, None) == 0:
-                    libc.ptrace(INTERRUPT, pid, None, None)
-                    os.waitpid(pid, WALL)
-                    with_error = try_(lambda pid=pid: look(pid, words))
-                    caught.append(with_error)
-                    libc.ptrace(DETACH, pid, None, None)
+                if pid not in caught and (found := catch(pid, words)):
+                    caught[pid] = found
                     last = pid
-                elif ctypes.get_errno() != 3:  # it is there, but may not be traced
-                    refused[pid] = os.strerror(ctypes.get_errno())
-                    try:
-                        caught.append({**look(pid, []), "untraced": True})
-                    except OSError:
-                        continue
-                    last = pid
-    return {"caught": caught, "refused": refused}
+        # What it has missed, and what comes next.
+        for pid in range(last + 1, newest() + 1):
+            if pid not in caught and (found := catch(pid, words)):
+                caught[pid] = found
+        last = max(last, newest())
+    return {"caught": list(caught.values())}
 
 
 def main():

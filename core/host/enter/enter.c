@@ -204,6 +204,8 @@ static void read_nothing(void)
 	int ends[2];
 	if (pipe2(ends, O_CLOEXEC) < 0 || dup2(ends[0], 0) < 0)
 		die("cannot open a pipe: %s\n", strerror(errno));
+	close(ends[0]);
+	close(ends[1]);
 }
 
 static _Noreturn void run_program(const struct plan *plan)
