@@ -28,7 +28,7 @@ say = $(if $(V),,@printf '  %-8s %s\n' '$(1)' '$(2)')
 
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	-Wpointer-arith -Wcast-qual -Wwrite-strings -Wformat=2 -Wundef -Wvla -Wconversion
-HARDENING := -fstack-protector-strong -fPIE
+HARDENING := -fstack-protector-strong -fstack-clash-protection -fPIE
 HARDENING_LINK := -pie -Wl,-z,relro -Wl,-z,now
 FORTIFY := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
 
