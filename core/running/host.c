@@ -582,7 +582,7 @@ bool host_has_booted(const struct host *host)
 
 int host_give(struct host *host, const struct wire_call *call)
 {
-	printed_begin(&host->printed);
+	printed_begin(&host->printed, !host->booted);
 	post(host, HOST_ON_GIVE);
 	if (host->kept) {
 		host->kept->output_left = host->printed.left;

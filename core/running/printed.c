@@ -118,12 +118,14 @@ void printed_stop(struct printed *printed)
 	loop_cancel_timer(&printed->pause);
 }
 
-void printed_begin(struct printed *printed)
+void printed_begin(struct printed *printed, bool is_booting)
 {
-	printed_drain(printed);
+	if (!is_booting) {
+		printed_drain(printed);
+		printed->tail_len = 0;
+	}
 	printed->is_wanted = true;
 	printed->left = printed->max;
-	printed->tail_len = 0;
 }
 
 void printed_end(struct printed *printed)

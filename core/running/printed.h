@@ -38,8 +38,11 @@ int printed_watch(struct printed *printed, struct loop *loop, int fd, size_t max
 /* Reads no further. */
 void printed_stop(struct printed *printed);
 
-/* A call begins: what lies in the pipe is not its own, what comes now is handed on. */
-void printed_begin(struct printed *printed);
+/*
+ * A call begins: what lies in the pipe is not its own, what comes now is handed on. Where the process
+ * is still booting, it is: why it could not, perhaps.
+ */
+void printed_begin(struct printed *printed, bool is_booting);
 
 /* A call that began in an earlier process goes on, with so many bytes left. */
 void printed_resume(struct printed *printed, size_t left);

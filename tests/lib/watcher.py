@@ -98,7 +98,8 @@ def newest():
 
 
 def watch(words):
-    last, caught = os.getpid(), {}
+    first = last = os.getpid()
+    caught = {}
     while not (select.select([sys.stdin], [], [], 0)[0] and sys.stdin.readline().strip() == "end"):
         for _ in range(300):
             for pid in range(last + 1, last + 4):
@@ -106,7 +107,7 @@ def watch(words):
                     caught[pid] = found
                     last = pid
         # What it has missed, and what comes next.
-        for pid in range(last + 1, newest() + 1):
+        for pid in range(first + 1, newest() + 1):
             if pid not in caught and (found := catch(pid, words)):
                 caught[pid] = found
         last = max(last, newest())
