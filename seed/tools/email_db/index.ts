@@ -1115,6 +1115,21 @@ function showWhole(message: Message): string {
   return `${lines.filter(Boolean).join('\n')}\n\n${body.trim() || '(no text)'}`;
 }
 
+/** Where the text goes on behind a tag: of what is no text, behind its end; -1: nowhere. Looks at each character once. */
+function behindTag(source: string, open: number, tag: string): number {
+  if (tag === '!--') {
+    const end = source.indexOf('-->', open);
+    return end < 0 ? -1 : end + 3;
+  }
+  let from = open;
+  if (tag === 'script' || tag === 'style' || tag === 'head') {
+    const closing = new RegExp(`</${tag}\\b`, 'gi');
+    closing.lastIndex = open;
+    from = closing.exec(source)?.index ?? source.length;
+  }
+  return source.indexOf('>', from) + 1 || -1;
+}
+
 /** HTML as plain text, in one pass over at most 2 million characters. */
 function htmlToText(html: string): string {
   const source = html.slice(0, 2_000_000);
@@ -1125,16 +1140,13 @@ function htmlToText(html: string): string {
     text += source.slice(at, open < 0 ? undefined : open);
     if (open < 0) break;
     const tag = /^<(\/?[a-z][a-z0-9]*|!--)/i.exec(source.slice(open, open + 20))?.[1].toLowerCase();
-    const ender = tag === '!--' ? /-->/g : tag === 'script' || tag === 'style' || tag === 'head' ? new RegExp(`</${tag}[^>]*>`, 'gi') : />/g;
     if (tag === undefined) {
       text += '<';
       at = open + 1;
       continue;
     }
-    ender.lastIndex = open;
-    const end = ender.exec(source);
-    if (!end) break;
-    at = end.index + end[0].length;
+    at = behindTag(source, open, tag);
+    if (at < 0) break;
     if (/^\/?(p|div|tr|table|ul|ol|h[1-6]|blockquote)$/.test(tag) || tag === 'br') text += '\n';
     if (tag === 'li') text += '\n- ';
     if (tag === 'td' || tag === 'th') text += ' ';

@@ -658,20 +658,29 @@ async function inParallel<T, R>(items: readonly T[], work: (item: T) => Promise<
 
 // ---- text in messages -------------------------------------------------------------------------
 
+/** What the bytes 128 to 159 are in windows-1252, which is also what mail means by ISO-8859-1. */
+const WINDOWS_1252 = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ';
+
+/** Some versions of Node decode windows-1252 as if it were Latin-1. */
+function decodeWith(decoder: TextDecoder, bytes: Uint8Array): string {
+  const text = decoder.decode(bytes);
+  return decoder.encoding === 'windows-1252' ? text.replace(/[\x80-\x9f]/g, (char) => WINDOWS_1252[char.charCodeAt(0) - 0x80]) : text;
+}
+
 /** Bytes as text. Most are UTF-8 whatever is declared, but for charsets whose bytes also pass as UTF-8. */
 function decodeBytes(bytes: Uint8Array, charset: string): string {
   const decoders = /^(iso-2022|utf-?16)/i.test(charset) ? [charset, 'utf-8'] : ['utf-8', charset];
   for (const label of decoders) {
     try {
-      return new TextDecoder(label, { fatal: true }).decode(bytes);
+      return decodeWith(new TextDecoder(label, { fatal: true }), bytes);
     } catch {
       // Not this one, or a label that nobody knows.
     }
   }
   try {
-    return new TextDecoder(charset).decode(bytes);
+    return decodeWith(new TextDecoder(charset), bytes);
   } catch {
-    return new TextDecoder('windows-1252').decode(bytes);
+    return decodeWith(new TextDecoder('windows-1252'), bytes);
   }
 }
 
