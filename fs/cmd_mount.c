@@ -21,6 +21,7 @@
 #include "core/base/log.h"
 #include "core/base/xalloc.h"
 #include "core/cmd/cmdline.h"
+#include "core/cmd/ownpath.h"
 #include "core/running/statedir.h"
 #include "core/tools/sync.h"
 #include "fs/mount.h"
@@ -265,6 +266,7 @@ static int mount_tools(bool is_helper, int argc, char **argv)
 		status = fflush(stdout) == 0 ? COMMAND_OK : COMMAND_FAILED;
 	} else {
 		const struct waiter waiter = { .fd = options.ready_fd };
+		ownpath_warn(options.tools);
 		status = sync_seed(&options);
 		if (status == COMMAND_OK)
 			status = options.foreground ? serve(&options, waiter)

@@ -11,6 +11,7 @@
 #include "core/base/auto.h"
 #include "core/base/io.h"
 #include "core/base/xalloc.h"
+#include "core/cmd/ownpath.h"
 #include "core/tools/faults.h"
 #include "core/tools/manifest.h"
 #include "core/tools/prompt.h"
@@ -42,6 +43,7 @@ static int look_for_mount(const char *path)
 
 static int use_directories(struct tree *tree, const char *tools)
 {
+	ownpath_warn(tools);
 	tree->tools = tools;
 	tree->registry = registry_new(tools);
 	registry_scan(tree->registry);

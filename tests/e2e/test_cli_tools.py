@@ -201,3 +201,13 @@ def test_a_full_disk_is_an_error(args):
     with open("/dev/full", "wb") as full:
         process = subprocess.run([PEGFS, *map(str, args)], stdout=full, stderr=subprocess.PIPE, check=False)
     assert process.returncode == 1
+
+
+def test_a_tool_in_the_place_of_its_directory_is_told(new_mount):
+    """The mistake that everybody makes once; the message says what to name instead."""
+    told = f"'{EXAMPLES / 'hello'}' is a tool itself", f"name the directory that holds the tool, '{EXAMPLES}'"
+    done = pegfs("list", "--tools", EXAMPLES / "hello")
+    assert all(words in done.err for words in told), done
+    log = new_mount(tools=[EXAMPLES / "hello"]).log()
+    assert all(words in log for words in told), log
+    assert not pegfs("list", "--tools", EXAMPLES).err
