@@ -371,8 +371,8 @@ static const struct option_row rows[] = {
 		"bwrap-offline: and has no network",
 		OTHER(set_sandbox) },
 	{ "audit", 0, "FILE",
-		"append the audit trail (.pegfs/events) to a file; -: to standard error,\n"
-		"with --foreground",
+		"append the audit trail (.pegfs/events) to a file; -: to standard\n"
+		"error, with --foreground",
 		OTHER(set_audit) },
 	{ "timeout", 0, "SECONDS", "longest time of a call",
 		NUMBER(NUMBER_UNSIGNED, 1, TIMEOUT_MAX_S, 1000, executor.timeout_ms) },

@@ -303,7 +303,9 @@ struct worker *worker_start(struct executor *executor, const struct identity *wh
 	enum runtime runtime, const struct pool *pool, struct fail *why)
 {
 	struct worker *worker = xcalloc(1, sizeof(*worker));
-	*worker = (struct worker){ .executor = executor, .who = *who, .runtime = runtime, .has_env = pool != NULL };
+	*worker = (struct worker){
+		.executor = executor, .who = *who, .runtime = runtime, .has_env = pool != NULL
+	};
 	worker->host = worker_start_host(executor, who, runtime, pool, &host_events, worker, why);
 	if (!worker->host) {
 		free(worker);
