@@ -95,6 +95,8 @@ static void add_calls(struct listing *listing, const struct server *server, cons
 	const struct fuse_ctx *ctx)
 {
 	struct caller caller;
+	if (!calls_may_be_seen(server->calls, dir->tool, ctx->uid))
+		return;
 	caller_load_reader(&caller, ctx->uid, ctx->gid, ctx->pid);
 	struct adding adding = { .listing = listing, .server = server };
 	size_t from = listing->count;

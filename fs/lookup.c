@@ -28,6 +28,8 @@ static int lookup_file(
 static void find_nearest(struct server *server, const struct fuse_ctx *ctx, struct node *node)
 {
 	struct caller reader;
+	if (!calls_may_be_seen(server->calls, node->tool, ctx->uid))
+		return;
 	caller_load_reader(&reader, ctx->uid, ctx->gid, ctx->pid);
 	bool finished = node->kind != NODE_LOG;
 	const struct call *call = calls_nearest(server->calls, node->tool, &reader, finished);

@@ -110,6 +110,9 @@ const struct call *calls_find(const struct calls *calls, const struct tool *tool
 const struct call *calls_nearest(const struct calls *calls, const struct tool *tool,
 	const struct caller *reader, bool finished);
 
+/* Whether that uid may see any call of the tool: to find out who asks takes much longer. */
+bool calls_may_be_seen(const struct calls *calls, const struct tool *tool, uid_t uid);
+
 /* Visits the calls of a tool that a caller sees, those of one uid from the oldest on. */
 typedef void calls_visit(void *arg, const struct call *call);
 void calls_each(const struct calls *calls, const struct tool *tool, const struct caller *caller,

@@ -47,6 +47,19 @@ const struct call *calls_nearest(const struct calls *calls, const struct tool *t
 	return best;
 }
 
+bool calls_may_be_seen(const struct calls *calls, const struct tool *tool, uid_t uid)
+{
+	if (shelves_find(&calls->shelves, tool->name, uid))
+		return true;
+	size_t at = 0;
+	const struct map_slot *slot;
+	while (uid == 0 && (slot = map_next(&calls->shelves.by_key, &at)))
+		for (const struct shelf *shelf = slot->value; shelf; shelf = shelf->next)
+			if (strcmp(shelf->tool_name, tool->name) == 0)
+				return true;
+	return false;
+}
+
 static void visit_shelf(const struct calls *calls, const struct shelf *shelf,
 	const struct caller *caller, calls_visit *visit, void *arg)
 {
