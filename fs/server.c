@@ -168,14 +168,15 @@ static int make_running(struct server *server, const struct statedir *state, str
 	return 0;
 }
 
+/* With each change over all tools: a few words of each, not the bytes of its names. */
 static uint32_t digest_of(const struct snapshot *snapshot)
 {
 	uint64_t hash = MAP_HASH_SEED;
 	for (size_t i = 0; i < snapshot->count; i++) {
 		const struct tool *tool = snapshot->tools[i];
-		hash = map_hash(hash, &tool->id, sizeof(tool->id));
-		hash = map_hash(hash, &tool->digest, sizeof(tool->digest));
-		hash = map_hash(hash, tool->dir, strlen(tool->dir));
+		hash = (hash ^ ((uint64_t)tool->id << 32 | tool->digest)) *
+		       UINT64_C(0x9e3779b97f4a7c15);
+		hash = (hash ^ hash >> 29 ^ tool->place) * UINT64_C(0xbf58476d1ce4e5b9);
 	}
 	for (size_t i = 0; i < snapshot->faults.count; i++)
 		hash = map_hash(hash, snapshot->faults.items[i].text,

@@ -8,9 +8,11 @@
 #include <string.h>
 
 #include "core/base/log.h"
+#include "core/base/map.h"
 #include "core/base/xalloc.h"
 #include "core/running/pool.h"
 
+#define DONE_LOOK_LEAST 64
 #define TOOL_TIME_MS 20000 /* for one tool, the start of the host included */
 
 struct preparer {
@@ -18,19 +20,21 @@ struct preparer {
 	struct host *host;         /* owned; NULL while there is nothing to do */
 	bool is_busy;              /* the host has been given the first tool */
 	struct loop_timer timer;   /* of the tool at hand */
-	struct tool **tools;       /* owned references; the first one is at hand */
-	size_t count, capacity;
-	struct tool **done; /* owned references, so that no other tool has the same address */
-	size_t done_count, done_capacity;
+	struct tool **tools;       /* owned references, from first to count; that one is at hand */
+	size_t first, count, capacity;
+	struct map
+		done; /* address -> owned reference, so that no other tool has the same address */
+	size_t done_look; /* with so many, those that are gone are looked for */
 };
 
 static void start(struct preparer *preparer);
 
 static void drop_first(struct preparer *preparer)
 {
-	tool_unref(preparer->tools[0]);
-	preparer->count--;
-	memmove(preparer->tools, preparer->tools + 1, preparer->count * sizeof(*preparer->tools));
+	tool_unref(preparer->tools[preparer->first++]);
+	if (preparer->first < preparer->count)
+		return;
+	preparer->first = preparer->count = 0;
 }
 
 static void on_timer(void *arg)
@@ -41,7 +45,7 @@ static void on_timer(void *arg)
 
 static void prepare_first(struct preparer *preparer)
 {
-	const struct tool *tool = preparer->tools[0];
+	const struct tool *tool = preparer->tools[preparer->first];
 	preparer->is_busy = true;
 	host_prepare(preparer->host, tool->dir, tool->entry);
 	loop_arm_timer(
@@ -81,7 +85,7 @@ static void on_gone(void *arg)
 	if (preparer->is_busy) {
 		preparer->is_busy = false;
 		log_msg(LOG_LEVEL_INFO, "'%s' could not be prepared; its first call takes longer",
-			preparer->tools[0]->dir);
+			preparer->tools[preparer->first]->dir);
 		drop_first(preparer);
 	}
 	start(preparer);
@@ -109,28 +113,35 @@ static void start(struct preparer *preparer)
 		drop_first(preparer);
 }
 
-static bool contains(struct tool *const *tools, size_t count, const struct tool *tool)
+/* Lets go of those that have at most refs_max references. */
+static void forget_done(struct map *done, size_t refs_max)
 {
-	for (size_t i = 0; i < count; i++)
-		if (tools[i] == tool)
-			return true;
-	return false;
+	struct map kept = MAP_INIT;
+	size_t at = 0;
+	const struct map_slot *slot;
+	while ((slot = map_next(done, &at))) {
+		struct tool *tool = slot->value;
+		if (tool->refs > refs_max)
+			map_put(&kept, slot->key, tool);
+		else
+			tool_unref(tool);
+	}
+	map_release(done);
+	*done = kept;
 }
 
-/* Notes that a tool has had its turn, and forgets those that nobody else knows any more. */
-static void note_done(struct preparer *preparer, struct tool *tool)
+/* Whether it has had its turn. Forgets those that nobody else knows any more, once there are many. */
+static bool is_done(struct preparer *preparer, struct tool *tool)
 {
-	size_t kept = 0;
-	for (size_t i = 0; i < preparer->done_count; i++) {
-		if (preparer->done[i]->refs > 1)
-			preparer->done[kept++] = preparer->done[i];
-		else
-			tool_unref(preparer->done[i]);
+	struct map *done = &preparer->done;
+	if (map_get(done, (uintptr_t)tool))
+		return true;
+	if (done->count >= preparer->done_look) {
+		forget_done(done, 1);
+		preparer->done_look = done->count * 2 + DONE_LOOK_LEAST;
 	}
-	preparer->done_count = kept;
-	preparer->done = xgrow(preparer->done, preparer->done_count, &preparer->done_capacity,
-		sizeof(*preparer->done));
-	preparer->done[preparer->done_count++] = tool_ref(tool);
+	map_put(done, (uintptr_t)tool, tool_ref(tool));
+	return false;
 }
 
 static bool is_translated(const struct tool *tool)
@@ -148,9 +159,8 @@ void executor_prepare(struct executor *executor, struct tool *tool)
 		executor->preparer->executor = executor;
 	}
 	struct preparer *preparer = executor->preparer;
-	if (contains(preparer->done, preparer->done_count, tool))
+	if (is_done(preparer, tool))
 		return;
-	note_done(preparer, tool);
 	preparer->tools = xgrow(
 		preparer->tools, preparer->count, &preparer->capacity, sizeof(*preparer->tools));
 	preparer->tools[preparer->count++] = tool_ref(tool);
@@ -165,9 +175,8 @@ void prepare_free(struct preparer *preparer)
 	host_free(preparer->host);
 	while (preparer->count > 0)
 		drop_first(preparer);
-	while (preparer->done_count > 0)
-		tool_unref(preparer->done[--preparer->done_count]);
-	free(preparer->done);
+	forget_done(&preparer->done, SIZE_MAX);
+	map_release(&preparer->done); /* empty */
 	free(preparer->tools);
 	free(preparer);
 }

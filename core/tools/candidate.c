@@ -282,6 +282,7 @@ static void place_tool(struct loader *loader, struct root *root, enum listing_na
 	candidate->tool->source = xstrdup(root->path);
 	candidate->tool->dir_name = xstrdup(candidate->dir_name);
 	candidate->tool->dir = xstrdup(loader->dir);
+	candidate->tool->place = map_hash(MAP_HASH_SEED, loader->dir, strlen(loader->dir));
 	candidate->tool->entry = xstrdup(listing_text(entry));
 }
 

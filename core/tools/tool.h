@@ -51,6 +51,7 @@ struct tool {
 	char *entry;    /* file name beside TOOL.md: index.ts, index.js, index.py or index.sh */
 	struct timespec mtime; /* of TOOL.md, as it was read */
 	uint32_t digest;       /* of TOOL.md's bytes: the same in every process, never secret */
+	uint64_t place;        /* a hash of dir */
 	uint32_t id;           /* unique in its snapshot, derived from the name */
 	/* in a tree of an owner: all above but the id is borrowed from base */
 	struct owner *owner; /* owned reference; NULL: there is only one tree */

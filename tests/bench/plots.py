@@ -12,6 +12,7 @@ set key outside right
 set grid
 set format x "%.0f"
 set datafile separator tab
+set datafile missing "nan"
 plot {lines}
 """
 

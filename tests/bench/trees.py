@@ -17,14 +17,14 @@ name: {name}
 label: Tool {name}
 description: Returns its text. Use this to see what a call costs (this is tool {name} of a bench).
 version: 1
-language: javascript
+language: typescript
 inputs:
   text:
     type: string
     optional: true
     description: What is returned.
   size:
-    type: integer
+    type: number
     optional: true
     description: How many characters are returned instead.
 ---
