@@ -49,13 +49,13 @@ const struct call *calls_nearest(const struct calls *calls, const struct tool *t
 
 bool calls_may_be_seen(const struct calls *calls, const struct tool *tool, uid_t uid)
 {
-	if (shelves_find(&calls->shelves, tool->name, uid))
+	if (shelves_find(&calls->shelves, tool_key(tool), uid))
 		return true;
 	size_t at = 0;
 	const struct map_slot *slot;
 	while (uid == 0 && (slot = map_next(&calls->shelves.by_key, &at)))
 		for (const struct shelf *shelf = slot->value; shelf; shelf = shelf->next)
-			if (strcmp(shelf->tool_name, tool->name) == 0)
+			if (strcmp(shelf->tool_key, tool_key(tool)) == 0)
 				return true;
 	return false;
 }
