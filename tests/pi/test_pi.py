@@ -204,13 +204,15 @@ def test_a_long_text_is_cut_and_says_where_the_whole_is(mount, work, tools):
 
 def test_many_calls_at_once_need_no_thread_each(mount, work):
     pi = Pi(mount, work)
-    started = time.monotonic()
     wanted = [(f"c{number}", "slow", {"ms": 1000}) for number in range(24)]
     events, results = pi.ask([calls(*wanted)])
     assert len(results) == 24 and {text_of(result) for result in results.values()} == {"slept 1000"}
     starts = [event for event in events if event["type"].startswith("tool_execution")]
     assert [event["type"] for event in starts[:24]] == ["tool_execution_start"] * 24
-    assert time.monotonic() - started < 24, "one after the other"
+    # Node has four threads for files: more calls than that had been made before the first one ended.
+    told = [json.loads(line)["event"] for line in mount.text(".pegfs/events").splitlines() if '"tool":"slow"' in line]
+    assert told.count("call") == told.count("end") == 24
+    assert told.index("end") > 8, told
 
 
 def test_a_call_is_cancelled_when_the_user_aborts(mount, work):
@@ -344,10 +346,8 @@ def test_bash_read_and_write_are_enough(mount, work):
 def test_a_command_that_is_out_of_time_or_aborted_cancels_its_call(mount, work):
     pi = Pi(mount, work, extension=False)
     command = f"echo '{{\"ms\":60000}}' > {mount.path}/slow/call"
-    started = time.monotonic()
     _, results = pi.ask([calls(("b1", "bash", {"command": command, "timeout": 2}))])
     assert results["b1"]["isError"] and "timed out" in text_of(results["b1"])
-    assert time.monotonic() - started < 30
     until(lambda: all("cancelled" in (mount / f"slow/calls/{call}/status").read_text() for call in os.listdir(mount / "slow/calls")))
     with pi.rpc([calls(("b2", "bash", {"command": command}))]) as rpc:
         rpc.prompt()
