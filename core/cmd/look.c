@@ -14,7 +14,10 @@ int look_run(const struct command *command, int argc, char **argv, int least, in
 		if (option == CMDLINE_WRONG || !tree_take_option(&tree, option, optarg))
 			return COMMAND_USAGE;
 	if (argc - optind < least)
-		return command_misuse(command->name, "name a tool; 'pegfs list' shows them");
+		return command_misuse(
+			command->name, command->takes == COMMAND_TAKES_TOOLS
+					       ? "name a tool; 'pegfs list' shows them"
+					       : "an argument is missing");
 	if (argc - optind > most)
 		return command_misuse(command->name, "too many arguments");
 	auto_buf struct buf out = BUF_INIT(TREE_TEXT_MAX);

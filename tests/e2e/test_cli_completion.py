@@ -8,7 +8,7 @@ from lib import mount as mounts
 from lib.mount import EXAMPLES, FIXTURES, PEGFS
 from lib.programs import check, need, run
 
-COMMANDS = ["mount", "umount", "reload", "list", "show", "call", "prompt", "schema", "status", "errors", "mcp", "new",
+COMMANDS = ["mount", "umount", "reload", "list", "show", "call", "prompt", "schema", "formats", "status", "errors", "mcp", "new",
             "check", "sync"]
 
 

@@ -118,6 +118,20 @@ def test_r24_r28_r31_show_tells_each_input_as_it_is():
     assert "[unknown-type]" in pegfs("show", "lenient", "--tools", FIXTURES).out
 
 
+@pytest.mark.parametrize("api", ["openai", "openai-responses", "anthropic", "gemini", "mcp", "typebox"])
+def test_formats_are_those_of_the_tree_and_of_directories_alike(m, api):
+    told = pegfs("formats", api, "--mount", m.path).out
+    assert told == m.text(f".pegfs/formats/{api}.json")
+    assert pegfs("formats", api, "--tools", f"{EXAMPLES}:{FIXTURES}").out == told
+
+
+def test_a_format_that_there_is_not_is_told():
+    done = pegfs("formats", "nobody", "--tools", EXAMPLES)
+    assert done.status == 1 and "'nobody' is none of typebox, mcp, openai" in done.err
+    done = pegfs("formats", "--tools", EXAMPLES)
+    assert done.status == 2 and "an argument is missing" in done.err
+
+
 def test_prompt_of_one_of_several_and_of_all(m):
     one = pegfs("prompt", "hello", "--mount", m.path).out
     assert one == m.text("hello/prompt.md")
@@ -165,7 +179,7 @@ def test_colours_change_nothing_else():
 
 # ---- every command
 
-COMMANDS = ["mount", "umount", "reload", "list", "show", "call", "prompt", "schema", "status", "errors", "mcp", "new",
+COMMANDS = ["mount", "umount", "reload", "list", "show", "call", "prompt", "schema", "formats", "status", "errors", "mcp", "new",
             "check", "sync", "completion"]
 
 
