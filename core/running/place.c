@@ -83,6 +83,40 @@ static int identify(struct look *look, size_t part, int dir_fd, const char *path
 	return 0;
 }
 
+/*
+ * The same of a root directory on a file system that a user has mounted and that tells nobody else
+ * anything (FUSE without allow_other, or in a user namespace): its device can be had by who asks for
+ * nothing, the rest is what the kernel says of a descriptor of it.
+ */
+static int identify_closed(struct look *look, int dir_fd, const char *path, int flags)
+{
+	struct statx st;
+	char name[64], text[512];
+	auto_close int fd = flags & AT_EMPTY_PATH
+				    ? fcntl(dir_fd, F_DUPFD_CLOEXEC, 0)
+				    : openat(dir_fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0)
+		return -errno;
+	snprintf(name, sizeof(name), "/proc/self/fdinfo/%d", fd);
+	auto_close int info_fd = open(name, O_RDONLY | O_CLOEXEC);
+	ssize_t got = info_fd < 0 ? -1 : read(info_fd, text, sizeof(text) - 1);
+	text[got > 0 ? got : 0] = '\0';
+	const char *mount = strstr(text, "mnt_id:"), *inode = strstr(text, "\nino:");
+	if (!mount || !inode)
+		return -EACCES; /* before Linux 5.14 */
+	look->ids[PLACE_ROOT] =
+		(struct file_id){ (uint64_t)st.stx_dev_major << 32 | st.stx_dev_minor,
+			strtoull(inode + 5, NULL, 10) };
+	look->root_mount = strtoull(mount + 7, NULL, 10);
+	return 0;
+}
+
+static int identify_root(struct look *look, int dir_fd, const char *path, int flags)
+{
+	int result = identify(look, PLACE_ROOT, dir_fd, path, flags);
+	return result == -EACCES ? identify_closed(look, dir_fd, path, flags) : result;
+}
+
 static int read_text(pid_t tid, const char *name, char text[PLACE_TEXT_MAX])
 {
 	char path[64];
@@ -119,7 +153,8 @@ static int look(struct look *look, pid_t tid)
 	for (size_t i = 0; i < PLACE_PARTS; i++) {
 		char path[64];
 		snprintf(path, sizeof(path), "/proc/%d/%s", (int)tid, parts[i].link);
-		int result = identify(look, i, AT_FDCWD, path, 0);
+		int result = i == PLACE_ROOT ? identify_root(look, AT_FDCWD, path, 0)
+					     : identify(look, i, AT_FDCWD, path, 0);
 		if (result < 0)
 			return result;
 	}
@@ -227,7 +262,8 @@ bool place_of(
 	const struct look *own = own_look();
 	*place = (struct place){ .is_known = false };
 	for (size_t i = 0; i < PLACE_PARTS; i++)
-		if (!own || identify(&found, i, fds[i], "", AT_EMPTY_PATH) < 0)
+		if (!own || (i == PLACE_ROOT ? identify_root(&found, fds[i], "", AT_EMPTY_PATH)
+					     : identify(&found, i, fds[i], "", AT_EMPTY_PATH)) < 0)
 			return false;
 	place->differs = find_differences(&found, own);
 	place->key = place->differs ? make_key(&found, cgroups, label) : 0;

@@ -16,7 +16,7 @@ import subprocess
 import pytest
 
 from lib.look import asking, can, make_look
-from lib.mount import EXAMPLES, Mount
+from lib.mount import EXAMPLES, PEGFS, Mount
 from lib.podman import STAY
 from lib.programs import OTHER_USER, THIRD_USER, Background, need, run, until
 
@@ -580,6 +580,19 @@ def test_a_caller_whose_root_directory_is_the_mount_stops_nobody(there):
     done = run([*CONTAINER, "/usr/bin/python3", "-c", code], cwd=there.path)
     assert "where its caller lives" in done.out, done
     assert run(HELLO, cwd=there.path).out == "Hello, Ada!\n"
+
+
+def test_a_root_directory_on_a_users_own_file_system_is_gone_to(there, work):
+    """As in a container without root whose file system is FUSE: nobody from outside may look at that."""
+    code = "import os, subprocess; outer = os.open('hello', os.O_PATH); os.mkdir('/run/own'); " \
+           f"subprocess.run([{PEGFS!r}, 'mount', '/run/own', '--tools', {str(EXAMPLES)!r}], check=True); " \
+           "os.chroot('/run/own'); fd = os.open('call', os.O_RDWR, dir_fd=outer); " \
+           "os.write(fd, b'{\"name\":\"x\"}'); print(os.read(fd, 9999).decode())"
+    device = f"mknod -m 666 {work}/fuse c 10 229; chmod 666 {work}/fuse; mount --bind {work}/fuse /dev/fuse; exec \"$@\""
+    inside = "mount -t tmpfs none /run; exec /usr/bin/python3 -c \"$1\""
+    done = run(["unshare", "-m", "bash", "-ec", device, "bash", *USER_CONTAINER, "bash", "-ec", inside, "bash", code],
+               cwd=there.path)
+    assert f"not at '{there.path}/hello' where its caller lives" in json.loads(done.out)["content"][0]["text"], done
 
 
 def test_a_container_without_proc_is_served(there):

@@ -21,7 +21,8 @@
  *       enter          in there: the parent of what the tool leaves behind, so that the warden finds it
  *         PROGRAM      the host: 0 reads nothing, 1 and 2 are the log, 3 the daemon, 4 the script
  *
- * Nothing of this container's file system is touched before the rights are given up.
+ * Of the container's file system nothing but its root directory is touched before the rights are given
+ * up.
  */
 #include "core/host/enter/enter.h"
 

@@ -38,14 +38,14 @@ void read_text(const char *path, char *text, size_t size);
 
 void join_cgroups(const char *wanted);
 void join_label(const char *label);
-/* All but the user namespace, and then the root directory. */
-void join_namespaces(const struct plan *plan);
+void join_namespaces(const struct plan *plan); /* all but the user namespace */
+void join_root(const struct plan *plan);
 
 /* ---- rights.c: the same */
 
 void lower_limits(const char *limits);
 void leave_keyring(void);
-/* The caller's ids, its user namespace, its capabilities, and no way to more. */
+/* The caller's ids, its user namespace, its root directory, its capabilities, and no way to more. */
 void become(const struct plan *plan);
 
 #endif

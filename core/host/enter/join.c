@@ -24,6 +24,10 @@ void join_namespaces(const struct plan *plan)
 			die("cannot join a namespace of the caller: %s; pegfs has to run as root of "
 			    "the machine for --run-in caller\n",
 				strerror(errno));
+}
+
+void join_root(const struct plan *plan)
+{
 	/* No path is walked: whatever lies below that directory is not looked at. */
 	if (fchdir(plan->root_fd) < 0 || chroot(".") < 0 || chdir("/") < 0)
 		die("cannot go to the caller's root directory: %s\n", strerror(errno));

@@ -89,6 +89,8 @@ void become(const struct plan *plan)
 		~(uint64_t)0); /* all that are permitted, which a change of ids puts to rest */
 	if (plan->user_fd >= 0 && setns(plan->user_fd, CLONE_NEWUSER) < 0)
 		die("cannot join the caller's user namespace: %s\n", strerror(errno));
+	/* Only now: a file system that a user has mounted lets nobody in from outside. */
+	join_root(plan);
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
 		die("cannot give up ambient capabilities: %s\n", strerror(errno));
 	limit_bounding_set(plan->caps);
