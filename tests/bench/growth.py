@@ -3,13 +3,14 @@
 import math
 import statistics
 import subprocess
+import time
 
 from lib.mount import PEGFS
-from measure import drivers, interleave, node, p50, p99, probe, program, interleave_acts
+from measure import drivers, interleave, interleave_acts, node, p50, p99, probe, program, pss_kib
 from rows_calls import BUSY_ARGS, REQUEST, line_server
 from rows_start import save_of, start_of
 from table import Row
-from trees import tool_name
+from trees import tool_name, write_tool
 
 
 def exponent(xs, ys):
@@ -81,11 +82,37 @@ def sizes(place, scale):
     return [linear("time a call with the size of its result", columns["bytes"], columns["pegfs ms"], "ms"), row], columns
 
 
+def data_of(place, count):
+    """A data directory with ten global tools, and as many users as asked for, each with a tool of his own."""
+    data = place.work / f"data-{count}"
+    for directory, names in [(data, [tool_name(number) for number in range(10)]),
+                             *((data / f"u{number}@example.org", ["own"]) for number in range(count))]:
+        (directory / "tools").mkdir(parents=True)
+        for name in names:
+            write_tool(directory / "tools", name)
+    return data
+
+
 def users(place, scale):
     shown = subprocess.run([PEGFS, "mount", "--help"], capture_output=True, text=True, check=True).stdout
     if "--data " not in shown:
         return [Row("growth with users", skipped="pegfs mount has no --data")], {}
-    raise NotImplementedError
+    columns = {"users": [], "start ms": [], "memory MiB": [], "ls -l of a user ms": [], "a call ms": []}
+    for count in scale.users:
+        data, user = data_of(place, count), f"u{count - 1}@example.org"
+        begun = time.perf_counter_ns()
+        with place.mounted(data=data) as mount:
+            ready = time.perf_counter_ns() - begun
+            mib = (pss_kib(mount.server_pid) + pss_kib(mount.pid)) / 1024
+            ls = interleave_acts({"ls": program(["ls", "-l"], cwd=mount / user)}, scale.rounds)["ls"]
+            with drivers(ours=probe("call", mount / user / "own" / "call", REQUEST)) as sides:
+                sides["ours"].ask(scale.calls)
+                called = interleave(sides, 3, scale.calls)["ours"]
+        for name, value in zip(columns, (count, ready / 1e6, mib, p50(ls) / 1e6, p50(called) / 1e6)):
+            columns[name].append(value)
+    return [linear("start", columns["users"], columns["start ms"], "ms"),
+            linear("memory", columns["users"], columns["memory MiB"], "MiB"),
+            linear("a call", columns["users"], columns["a call ms"], "ms")], columns
 
 
 GROWTHS = {"tools": tools, "callers": callers, "users": users, "result size": sizes}

@@ -88,10 +88,10 @@ class Place:
         return self.made[count]
 
     @contextlib.contextmanager
-    def mounted(self, *tools, args=()):
+    def mounted(self, *tools, args=(), **how):
         work = pathlib.Path(tempfile.mkdtemp(prefix="mount-", dir=self.work))
         work.chmod(0o777)
-        mount = mounts.Mount(work, tools=tools, args=args)
+        mount = mounts.Mount(work, tools=tools, args=args, **how)
         mount.start()
         try:
             yield mount
