@@ -112,6 +112,11 @@ struct job *executor_resubmit(struct executor *executor, uint64_t tag, struct to
 	return executor_submit(executor, &request, events, arg, why);
 }
 
+void executor_outdate(struct executor *executor, const struct owner *owner)
+{
+	(void)executor, (void)owner;
+}
+
 void executor_get_stats(const struct executor *executor, struct executor_stats *stats)
 {
 	(void)executor;
@@ -121,6 +126,11 @@ void executor_get_stats(const struct executor *executor, struct executor_stats *
 void server_refresh_environment(struct server *server)
 {
 	(void)server;
+}
+
+void server_note_start(struct server *server, uint64_t seq)
+{
+	(void)server, (void)seq;
 }
 
 static void end_job(struct job *job, struct input_bytes *input)
@@ -226,6 +236,8 @@ static void on_end(void *arg)
 	(void)arg;
 }
 
+static const struct watch_events watch_events = { .on_snapshot = on_end };
+
 static void open_device(struct world *world, int *server_end)
 {
 	int pair[2], room = SOCKET_ROOM;
@@ -250,6 +262,7 @@ static void take_over(struct world *world)
 	server->calls = calls_new(server->loop, NULL, &config);
 	server->registry = tools;
 	server->snapshot = snapshot_ref(registry_current(tools));
+	server->watch = watch_new(server->loop, tools, NULL, &watch_events, server);
 	server->tree_digest = 1;
 	const struct session_setup setup = { .loop = server->loop,
 		.fuse_fd = server_end,
@@ -261,6 +274,7 @@ static void take_over(struct world *world)
 	assert(server->session && server->snapshot->count == 2);
 	handles_init(&server->handles, world->state);
 	files_load(&server->files, state_dir);
+	opened_load(&server->opened, state_dir);
 	calls_recover(server->calls, find_tool, server);
 	assert(session_serve(server->session, &why) == 0);
 }
@@ -277,6 +291,8 @@ static void take_down(struct world *world)
 	calls_free(server->calls);
 	views_reset(&server->views);
 	files_release(&server->files);
+	opened_release(&server->opened);
+	watch_free(server->watch);
 	snapshot_unref(server->snapshot);
 	loop_free(server->loop);
 	close(world->device);
