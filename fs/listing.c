@@ -3,11 +3,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/base/auto.h"
+#include "core/base/io.h"
 #include "core/base/log.h"
 #include "core/base/map.h"
 #include "core/base/xalloc.h"
@@ -133,6 +135,16 @@ static bool is_own_entry(const struct node *dir, const char *name)
 	return dir->kind != NODE_TOOL || node_kind_of(NODE_TOOL, name) == NODE_KINDS;
 }
 
+/* A mount of ours in a tool's directory is not there (source_open_file()), so it is not listed. */
+static bool is_own_mount(
+	const struct node *dir, const char *path, const struct dirent *entry, int dir_fd)
+{
+	struct stat st;
+	auto_close int fd = io_open_resolve(
+		dir_fd, entry->d_name, O_PATH | O_NOFOLLOW, RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV);
+	return fd == -EXDEV && file_look(dir->tool, path, &st) == -ENOENT;
+}
+
 static void add_file(
 	struct listing *listing, const struct node *dir, const struct dirent *entry, int dir_fd)
 {
@@ -141,6 +153,8 @@ static void add_file(
 		return;
 	auto_free char *path = dir->file ? xasprintf("%s/%s", dir->file->path, entry->d_name)
 					 : xstrdup(entry->d_name);
+	if (type == S_IFDIR && is_own_mount(dir, path, entry, dir_fd))
+		return;
 	uint64_t hash = map_hash(MAP_HASH_SEED, entry->d_name, strlen(entry->d_name));
 	add(listing, entry->d_name, OFFSET_FILES | hash >> 2, file_ino(dir->tool, path), type);
 }

@@ -314,6 +314,17 @@ def test_t17_mount_point_within_a_source_directory(work, new_mount):
     assert "mnt" not in os.listdir(mount.path)
 
 
+def test_t17_mount_point_within_a_tool(work, new_mount):
+    """It is neither listed nor found in the tree, so whoever walks through it meets no error and no end."""
+    source = work / "tools"
+    shutil.copytree(EXAMPLES, source)
+    (source / "hello/deep/mnt").mkdir(parents=True)
+    mount = new_mount(tools=(source,), at=source / "hello/deep/mnt")
+    assert mount.say("hello", {"name": "Ada"}) == "Hello, Ada!"
+    assert os.listdir(mount / "hello/deep") == [] and not (mount / "hello/deep/mnt").exists()
+    check(["ls", "-lR", mount.path])
+
+
 def test_t17_mount_over_a_source_directory(work, new_mount):
     """The source cannot be seen any more: no tools, a line in errors, and nobody waits."""
     source = work / "tools"
