@@ -12,8 +12,8 @@
 #include "core/cmd/commands.h"
 
 const struct command *const core_commands[] = { &cmd_list, &cmd_show, &cmd_call, &cmd_prompt,
-	&cmd_schema, &cmd_formats, &cmd_status, &cmd_errors, &cmd_mcp, &cmd_new, &cmd_check,
-	&cmd_sync, &cmd_completion, &cmd_manual, NULL };
+	&cmd_schema, &cmd_formats, &cmd_status, &cmd_errors, &cmd_mcp, &cmd_import, &cmd_new,
+	&cmd_check, &cmd_sync, &cmd_completion, &cmd_manual, NULL };
 
 /* Set once, at the start: the completions are of the program that writes them. */
 static const struct program *running;

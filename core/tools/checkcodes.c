@@ -61,6 +61,7 @@ static const struct checkcode codes[] = {
 	{ "version-zero", W, "R18", "the version is 0" },
 	{ "unknown-language", W, "R19 A9", "the language is not known" },
 	{ "bad-timeout", W, "", "the timeout is no number of seconds" },
+	{ "not-json", W, "", "a schema or annotations that are no JSON object" },
 	{ "unknown-key", W, "A10", "a key that is ignored and looks like a mistake" },
 	/* its inputs */
 	{ "inputs-not-mapping", E, "R20", "inputs is no mapping of names" },

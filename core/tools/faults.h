@@ -29,6 +29,7 @@
  *     W missing-version, version-not-integer   (R18, A1)
  *     W unknown-language    (A9)
  *     W bad-timeout         no number of seconds
+ *     W not-json            `parameters` or `annotations` are no JSON object
  *     W unknown-key         a key that is ignored and looks like a mistake (A10)
  *   its inputs (inputs.h)
  *     E inputs-not-mapping, too-many-inputs, too-many-values

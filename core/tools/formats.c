@@ -81,6 +81,8 @@ static json_t *mcp_tool(const struct tool *tool, const struct listed *listed)
 	xjson_set(definition, "title", xjson_string(tool->label));
 	xjson_set(definition, "description", description_of(MODELAPI_MCP, tool));
 	xjson_set(definition, "inputSchema", modelschema_build(MODELAPI_MCP, tool));
+	if (tool->annotations)
+		xjson_set(definition, "annotations", json_incref(tool->annotations));
 	return definition;
 }
 

@@ -13,6 +13,7 @@
 #include "core/tools/mend.h"
 #include "core/tools/suggest.h"
 #include "core/tools/yaml.h"
+#include "core/tools/yamljson.h"
 
 #define EXACT_INTEGER_MAX 9007199254740992 /* 2^53: other readers hold versions in a double */
 
@@ -235,11 +236,42 @@ static void read_timeout(
 		MANIFEST_TIMEOUT_MAX);
 }
 
+/*
+ * JSON of one of the keys that are taken over as they are, for tools that come from elsewhere; NULL
+ * where it is not given or is none.
+ */
+static json_t *read_object(
+	struct field_reader *reader, const struct yaml_node *node, const char *key)
+{
+	if (!field_is_given(node))
+		return NULL;
+	json_t *object = node->kind == YAML_KIND_MAPPING ? yamljson_build(node) : NULL;
+	if (!object)
+		field_warn(reader, node, "not-json",
+			"'%s' is no JSON object and is not used; write {...} as in JSON", key);
+	return object;
+}
+
+/* A schema of parameters is that of an object. */
+static void read_parameters(
+	struct field_reader *reader, const struct yaml_node *node, struct tool *tool)
+{
+	json_t *schema = read_object(reader, node, "parameters");
+	const char *type = json_string_value(json_object_get(schema, "type"));
+	if (schema && (!type || strcmp(type, "object") != 0)) {
+		field_warn(reader, node, "not-json",
+			"'parameters' is not used: it must be a JSON Schema whose type is object");
+		json_decref(schema);
+		schema = NULL;
+	}
+	tool->parameters = schema;
+}
+
 /* Unknown keys are ignored (A10); those that look like a slip of the pen are told. */
 static void warn_misspelt_keys(struct field_reader *reader, const struct yaml_node *root)
 {
 	static const char *const known[] = { "name", "label", "description", "version", "language",
-		"inputs", "timeout" };
+		"inputs", "timeout", "parameters", "annotations" };
 	enum { KNOWN_COUNT = sizeof(known) / sizeof(*known) };
 	bool is_there[KNOWN_COUNT];
 	for (size_t k = 0; k < KNOWN_COUNT; k++)
@@ -275,6 +307,8 @@ int manifest_parse(const char *bytes, size_t len, struct tool *tool, struct faul
 	read_language(&reader, yaml_get(&root, "language"), tool);
 	read_timeout(&reader, yaml_get(&root, "timeout"), tool);
 	inputs_parse(&reader, yaml_get(&root, "inputs"), tool);
+	read_parameters(&reader, yaml_get(&root, "parameters"), tool);
+	tool->annotations = read_object(&reader, yaml_get(&root, "annotations"), "annotations");
 	warn_misspelt_keys(&reader, &root);
 	tool->body = xstrndup(front.body, front.body_len);
 	tool->body_len = front.body_len;

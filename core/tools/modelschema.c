@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "core/base/auto.h"
 #include "core/base/buf.h"
 #include "core/tools/jsontext.h"
 #include "core/tools/schema.h"
@@ -36,6 +37,8 @@ const struct input *modelschema_obstacle(enum modelapi api, const struct tool *t
 /* Bytes, of which there are no fewer than characters. */
 bool modelschema_is_strict(const struct tool *tool)
 {
+	if (tool->parameters)
+		return false; /* nobody knows what is in it */
 	size_t values = 0, text = 0;
 	for (size_t i = 0; i < tool->input_count; i++) {
 		const struct input *input = &tool->inputs[i];
@@ -202,7 +205,9 @@ json_t *modelschema_build(enum modelapi api, const struct tool *tool)
 	bool is_openai = api == MODELAPI_OPENAI || api == MODELAPI_RESPONSES;
 	if (is_openai && modelschema_is_strict(tool))
 		return build_strict(tool);
-	json_t *schema = api == MODELAPI_TYPEBOX ? schema_build_typebox(tool) : schema_build(tool);
+	auto_json json_t *shared =
+		api == MODELAPI_TYPEBOX ? schema_build_typebox(tool) : schema_build(tool);
+	json_t *schema = json_deep_copy(shared);
 	drop_hidden(api, tool, schema);
 	return schema;
 }

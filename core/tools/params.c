@@ -129,6 +129,12 @@ static void check_given(struct check *check, const struct input *input, json_t *
 	add_error(check, &line);
 }
 
+/* Whether a schema of the tool's own knows it, which the tool checks itself. */
+static bool is_in_schema(const struct tool *tool, const char *name)
+{
+	return json_object_get(json_object_get(tool->parameters, "properties"), name) != NULL;
+}
+
 /* A10: passed on as it is. Its value is never shown: it may be a misspelt secret. */
 static void check_unknown(struct check *check, const char *name, json_t *value)
 {
@@ -148,7 +154,9 @@ static void check_all_given(struct check *check)
 	json_object_foreach(check->request, name, value)
 	{
 		const struct input *input = tool_find_input(check->tool, name);
-		if (!input)
+		if (!input && is_in_schema(check->tool, name))
+			keep(check, name, json_incref(value));
+		else if (!input)
 			check_unknown(check, name, value);
 		else if (!json_is_null(value))
 			check_given(check, input, value);

@@ -255,6 +255,8 @@ int prompt_tools_json(struct tool *const *tools, size_t count, struct buf *out)
 		xjson_set(definition, "title", xjson_string(tools[i]->label));
 		xjson_set(definition, "description", xjson_string(tools[i]->description));
 		xjson_set(definition, "inputSchema", schema_build(tools[i]));
+		if (tools[i]->annotations)
+			xjson_set(definition, "annotations", json_incref(tools[i]->annotations));
 		xjson_append(list, definition);
 	}
 	return put_json(out, list);

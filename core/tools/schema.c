@@ -84,14 +84,15 @@ static json_t *build(const struct tool *tool, json_t *property(const struct inpu
 	return schema;
 }
 
+/* One of the tool's own is what was given to it, as it is. */
 json_t *schema_build(const struct tool *tool)
 {
-	return build(tool, property_of);
+	return tool->parameters ? json_incref(tool->parameters) : build(tool, property_of);
 }
 
 json_t *schema_build_typebox(const struct tool *tool)
 {
-	return build(tool, typebox_property_of);
+	return tool->parameters ? json_incref(tool->parameters) : build(tool, typebox_property_of);
 }
 
 /* What a word in an input's name says of its value; the first that fits wins. */
@@ -162,11 +163,39 @@ static json_t *example_value(const struct input *input)
 	return example_string(input);
 }
 
+/* What the inputs do not have: required properties of a schema of the tool's own. */
+static json_t *example_of_schema(const json_t *property)
+{
+	const char *type = json_string_value(json_object_get(property, "type"));
+	json_t *given = json_object_get(property, "default");
+	if (given)
+		return json_incref(given);
+	if (json_array_size(json_object_get(property, "enum")) > 0)
+		return json_incref(json_array_get(json_object_get(property, "enum"), 0));
+	if (type && strcmp(type, "array") == 0)
+		return xjson_array();
+	return type && strcmp(type, "object") == 0 ? xjson_object() : json_null();
+}
+
+static void add_of_schema(json_t *example, const json_t *schema)
+{
+	const json_t *properties = json_object_get(schema, "properties");
+	const json_t *required = json_object_get(schema, "required");
+	for (size_t i = 0; i < json_array_size(required); i++) {
+		const char *name = json_string_value(json_array_get(required, i));
+		if (name && !json_object_get(example, name))
+			xjson_set(example, name,
+				example_of_schema(json_object_get(properties, name)));
+	}
+}
+
 json_t *schema_example(const struct tool *tool)
 {
 	json_t *example = xjson_object();
 	for (size_t i = 0; i < tool->input_count; i++)
 		if (!tool->inputs[i].optional)
 			xjson_set(example, tool->inputs[i].name, example_value(&tool->inputs[i]));
+	if (tool->parameters)
+		add_of_schema(example, tool->parameters);
 	return example;
 }

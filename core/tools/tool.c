@@ -61,6 +61,8 @@ struct tool *tool_copy(const struct tool *tool)
 	copy->inputs = xcalloc(tool->input_count, sizeof(*copy->inputs));
 	for (size_t i = 0; i < tool->input_count; i++)
 		copy_input(&copy->inputs[i], &tool->inputs[i]);
+	copy->parameters = json_deep_copy(tool->parameters);
+	copy->annotations = json_deep_copy(tool->annotations);
 	copy->body = copy_text(tool->body);
 	copy->root = tool->root ? root_ref(tool->root) : NULL;
 	copy->source = copy_text(tool->source);
@@ -94,6 +96,8 @@ void tool_unref(struct tool *tool)
 	for (size_t i = 0; i < tool->input_count; i++)
 		release_input(&tool->inputs[i]);
 	free(tool->inputs);
+	json_decref(tool->parameters);
+	json_decref(tool->annotations);
 	free(tool->name);
 	free(tool->label);
 	free(tool->description);

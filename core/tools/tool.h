@@ -41,6 +41,8 @@ struct tool {
 	unsigned timeout_ms;  /* TOOL.md's `timeout` (seconds there); 0: none given */
 	struct input *inputs; /* owned, in the order of TOOL.md */
 	size_t input_count;
+	json_t *parameters; /* owned; a JSON Schema of its own for the inputs; NULL: made of them */
+	json_t *annotations; /* owned; as the Model Context Protocol has them; NULL: none */
 	char *body; /* owned; what follows the closing fence, byte for byte (line ends are LF) */
 	size_t body_len;
 	/* from where it was found, owned */

@@ -8,8 +8,8 @@ from lib import mount as mounts
 from lib.mount import EXAMPLES, FIXTURES, PEGFS
 from lib.programs import check, need, run
 
-COMMANDS = ["mount", "umount", "reload", "list", "show", "call", "prompt", "schema", "formats", "status", "errors", "mcp", "new",
-            "check", "sync"]
+COMMANDS = ["mount", "umount", "reload", "list", "show", "call", "prompt", "schema", "formats", "status", "errors", "mcp", "import",
+            "new", "check", "sync"]
 
 
 def script(shell):

@@ -179,8 +179,8 @@ def test_colours_change_nothing_else():
 
 # ---- every command
 
-COMMANDS = ["mount", "umount", "reload", "list", "show", "call", "prompt", "schema", "formats", "status", "errors", "mcp", "new",
-            "check", "sync", "completion"]
+COMMANDS = ["mount", "umount", "reload", "list", "show", "call", "prompt", "schema", "formats", "status", "errors", "mcp", "import",
+            "new", "check", "sync", "completion"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import pathlib
 import shutil
 import subprocess
 from urllib.request import Request, urlopen
@@ -11,25 +10,18 @@ import pytest
 
 from lib.mcp import NO_TREE, STATELESS, meta
 from lib.mount import EXAMPLES, PEGFS, ROOT
+from lib.npm import MODULES, need_packages
 from lib.programs import environment, run
 
 HERE = ROOT / "tests" / "mcp"
 TOOLS = ROOT / "tests" / "tools" / "mcp"
-MODULES = pathlib.Path(os.environ.get("PEGFS_MCP_MODULES", ROOT / "build" / "mcp" / "node_modules"))
 SUITE = MODULES / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
 INSPECTOR = MODULES / "@modelcontextprotocol" / "inspector" / "cli" / "build" / "cli.js"
-NODE_MIN = 20
 
 
 @pytest.fixture(scope="module", autouse=True)
 def packages():
-    """Both are packages from npm, which `make` installs; what keeps it from that is the reason to skip."""
-    reason = MODULES.parent / "unreachable"
-    if reason.exists():
-        pytest.skip(f"the packages of tests/mcp are not installed: {reason.read_text().strip()}")
-    version = run(["node", "--version"]).out
-    if int(version[1:].split(".")[0]) < NODE_MIN:
-        pytest.skip(f"the clients need Node {NODE_MIN}, this is {version.strip()}")
+    need_packages()
 
 
 class Bridge:
