@@ -33,12 +33,12 @@ static struct timespec time_of_ms(int64_t ms)
 }
 
 /* A call's when it moved last, a tool's when its TOOL.md was written, else the daemon's start. */
-struct timespec attr_time(const struct server *server, const struct node *node)
+struct timespec attr_time(const struct node *node)
 {
 	if (node->call && node->kind != NODE_ID_CALL)
 		return time_of_ms(node->call->changed_ms);
 	if (node->kind == NODE_CALL || !node->tool)
-		return server->changed;
+		return node->tree->changed;
 	return node->tool->mtime;
 }
 
@@ -75,7 +75,7 @@ static uint64_t number_of(const struct server *server, const struct node *node)
 		return ino_doc(NODE_ID_CALL, node->call->seq);
 	if (node->kind != NODE_CALL)
 		return node->ino;
-	node_set(server, &same, NODE_CALL, node->tool);
+	node_set_in(server, &same, NODE_CALL, node->tree, node->tool);
 	return same.ino;
 }
 
@@ -85,10 +85,13 @@ static int stat_synthesized(
 	memset(st, 0, sizeof(*st));
 	st->st_ino = number_of(server, node);
 	st->st_mode = node->type->mode;
+	/* Who can enter could call any user's tools, with that one's settings. */
+	if (node->kind == NODE_ROOT && forest_is_above(server->forest, node->tree))
+		st->st_mode = S_IFDIR | 0500;
 	st->st_nlink = node_is_dir(node) ? 2 : 1;
 	st->st_uid = server->uid;
 	st->st_blksize = 4096;
-	set_time(st, attr_time(server, node));
+	set_time(st, attr_time(node));
 	if (node_is_writable(node) && !attr_may_call(server, ctx->uid))
 		st->st_mode = S_IFREG | (node->type->mode & 0444);
 	if (node_is_writable(node) || node->type->caching == NODE_OF_CALL)

@@ -24,7 +24,7 @@ int attr_entry(struct server *server, const struct node *node, const struct fuse
 bool attr_stat_gone(struct server *server, uint64_t ino, struct stat *st);
 
 /* When a node changed last, as its stat says. */
-struct timespec attr_time(const struct server *server, const struct node *node);
+struct timespec attr_time(const struct node *node);
 
 /* Whether a uid may call at all: tools run as their caller, which takes root or being the same. */
 bool attr_may_call(const struct server *server, uid_t uid);

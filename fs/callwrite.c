@@ -71,7 +71,7 @@ static void start_call(struct callfile *file, fuse_req_t req, size_t size)
 		.reserved = file->reserved,
 		.document = document->data,
 		.len = document->len };
-	server_refresh_environment(file->server);
+	server_refresh_environment(file->server, file->tool);
 	/* Its number goes into the state before it can begin: whatever happens, it starts once. */
 	file->kept->seq = 0;
 	file->kept->start_unique = session_unique(file->server->session);
@@ -129,8 +129,9 @@ static int charge(struct callfile *file, size_t bytes, struct fail *why)
 /* The tool as it is now: it may have been edited, or removed, since the file was opened. */
 static int refresh_tool(struct callfile *file, struct fail *why)
 {
-	struct tool *now = snapshot_find(file->server->snapshot, file->tool->name);
-	if (!now)
+	struct tool *now = forest_find_tool(file->server->forest, tool_key(file->tool));
+	/* Or its owner is another one of that name, who has come since. */
+	if (!now || now->owner != file->tool->owner)
 		return fail_set(why, -ENODEV, "the tool '%s' was removed; nothing was run",
 			file->tool->name);
 	tool_ref(now);

@@ -19,7 +19,7 @@
 
 static void free_file(struct file *file)
 {
-	free(file->tool_name);
+	free(file->tool_key);
 	free(file->path);
 	free(file);
 }
@@ -47,7 +47,7 @@ void files_release(struct files *files)
 
 static void put_entry(const struct file *file, struct buf *out)
 {
-	buf_append(out, file->tool_name, strlen(file->tool_name) + 1);
+	buf_append(out, file->tool_key, strlen(file->tool_key) + 1);
 	buf_append(out, file->path, strlen(file->path) + 1);
 	buf_printf(out, "%" PRIx64 " %" PRIx64 " %" PRIx64 " %x", file->ino,
 		(uint64_t)file->seen.st_dev, (uint64_t)file->seen.st_ino,
@@ -64,13 +64,12 @@ static void append_journal(struct files *files, const struct file *file)
 	int result = io_write_all(files->journal_fd, entry.data, entry.len);
 	if (result < 0)
 		log_msg(LOG_LEVEL_ERROR, "%s/%s will not survive the server while it is open: %s",
-			file->tool_name, file->path, strerror(-result));
+			file->tool_key, file->path, strerror(-result));
 	files->journal_len += entry.len;
 }
 
 /* How often the kernel holds it is not known: it is never given up. */
-static void load_file(
-	struct files *files, const char *tool_name, const char *path, const char *numbers)
+static void load_file(struct files *files, const char *key, const char *path, const char *numbers)
 {
 	char *at = NULL;
 	uint64_t ino = strtoull(numbers, &at, 16);
@@ -78,7 +77,7 @@ static void load_file(
 		return;
 	struct file *file = xcalloc(1, sizeof(*file));
 	*file = (struct file){ .ino = ino,
-		.tool_name = xstrdup(tool_name),
+		.tool_key = xstrdup(key),
 		.path = xstrdup(path),
 		.lookups = LOOKUPS_UNKNOWN };
 	file->seen.st_dev = strtoull(at, &at, 16);
@@ -106,12 +105,12 @@ static void load_journal(struct files *files, int dir_fd)
 		return;
 	/* A server that was killed may have left half an entry at the end: it was not given. */
 	for (size_t at = 0;;) {
-		const char *tool_name = next_string(&text, &at);
-		const char *path = tool_name ? next_string(&text, &at) : NULL;
+		const char *key = next_string(&text, &at);
+		const char *path = key ? next_string(&text, &at) : NULL;
 		const char *numbers = path ? next_string(&text, &at) : NULL;
 		if (!numbers)
 			return;
-		load_file(files, tool_name, path, numbers);
+		load_file(files, key, path, numbers);
 		files->journal_len = at;
 	}
 }
@@ -162,15 +161,15 @@ const struct file *files_next(const struct files *files, size_t *at)
 	return slot ? slot->value : NULL;
 }
 
-static uint64_t hash_path(const char *tool_name, const char *path)
+static uint64_t hash_path(const char *key, const char *path)
 {
-	uint64_t hash = map_hash(MAP_HASH_SEED, tool_name, strlen(tool_name) + 1);
+	uint64_t hash = map_hash(MAP_HASH_SEED, key, strlen(key) + 1);
 	return map_hash(hash, path, strlen(path));
 }
 
 uint64_t file_ino(const struct tool *tool, const char *path)
 {
-	return ino_file(hash_path(tool->name, path));
+	return ino_file(hash_path(tool_key(tool), path));
 }
 
 static bool is_same(const struct stat *a, const struct stat *b)
@@ -181,16 +180,16 @@ static bool is_same(const struct stat *a, const struct stat *b)
 
 /* Directories and links have no pages: whichever it is, it is the one at that path. */
 static bool is_this(
-	const struct file *file, const char *tool_name, const char *path, const struct stat *st)
+	const struct file *file, const char *key, const char *path, const struct stat *st)
 {
-	return strcmp(file->tool_name, tool_name) == 0 && strcmp(file->path, path) == 0 &&
+	return strcmp(file->tool_key, key) == 0 && strcmp(file->path, path) == 0 &&
 	       (is_same(&file->seen, st) ||
 		       (!S_ISREG(st->st_mode) && !S_ISREG(file->seen.st_mode)));
 }
 
 static uint64_t hash_file(const struct tool *tool, const char *path, const struct stat *st)
 {
-	uint64_t hash = hash_path(tool->name, path);
+	uint64_t hash = hash_path(tool_key(tool), path);
 	if (!S_ISREG(st->st_mode))
 		return hash;
 	hash = map_hash(hash, &st->st_dev, sizeof(st->st_dev));
@@ -207,12 +206,12 @@ static struct file *find(struct files *files, const struct tool *tool, const cha
 	for (unsigned char tries = 0; tries < TRIES_MAX; tries++) {
 		*ino = ino_file(hash);
 		file = map_get(&files->by_ino, *ino);
-		if (!file || is_this(file, tool->name, path, st))
+		if (!file || is_this(file, tool_key(tool), path, st))
 			return file;
 		hash = map_hash(hash, &tries, sizeof(tries));
 	}
 	log_msg(LOG_LEVEL_ERROR, "%s/%s has the node number of %s/%s and is not shown: rename it",
-		tool->name, path, file->tool_name, file->path);
+		tool_key(tool), path, file->tool_key, file->path);
 	*ino = 0;
 	return NULL;
 }
@@ -227,7 +226,7 @@ const struct file *files_note(
 	if (!file) {
 		file = xcalloc(1, sizeof(*file));
 		file->ino = ino;
-		file->tool_name = xstrdup(tool->name);
+		file->tool_key = xstrdup(tool_key(tool));
 		file->path = xstrdup(path);
 		map_put(&files->by_ino, ino, file);
 		file->seen = *st;
@@ -271,7 +270,7 @@ void file_show(const struct file *file, struct stat *st)
 {
 	*st = file->seen;
 	st->st_mode &= S_IFMT | (S_ISLNK(st->st_mode) ? 0777 : 0555);
-	st->st_ino = ino_file(hash_path(file->tool_name, file->path));
+	st->st_ino = ino_file(hash_path(file->tool_key, file->path));
 }
 
 int files_stat(struct files *files, const struct tool *tool, uint64_t ino, struct stat *st)
@@ -281,7 +280,7 @@ int files_stat(struct files *files, const struct tool *tool, uint64_t ino, struc
 		return -ESTALE;
 	struct stat now;
 	int result = file_look(tool, file->path, &now);
-	if (result == 0 && is_this(file, tool->name, file->path, &now))
+	if (result == 0 && is_this(file, tool_key(tool), file->path, &now))
 		file->seen = now;
 	else if (!S_ISREG(file->seen.st_mode))
 		return result < 0 ? result : -ESTALE;

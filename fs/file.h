@@ -22,7 +22,7 @@
  */
 struct file {
 	uint64_t ino;
-	char *tool_name;  /* owned */
+	char *tool_key;   /* owned; of tool.h */
 	char *path;       /* owned; below the tool's directory, without a slash at either end */
 	struct stat seen; /* its own attributes, as they were last; they stay when it is replaced */
 	uint64_t lookups; /* the kernel's references, as far as this server saw them made */

@@ -161,7 +161,7 @@ static struct handle *open_bytes(struct bytes *bytes)
 static struct handle *open_text(struct server *server, const struct node *node, struct fail *why)
 {
 	struct bytes *bytes = view_get(server, node, why);
-	struct stat st = { .st_mtim = attr_time(server, node) };
+	struct stat st = { .st_mtim = attr_time(node) };
 	st.st_size = bytes ? (off_t)bytes->len : 0;
 	if (bytes && node->type->caching == NODE_CACHED &&
 		!opened_has(&server->opened, node->ino, &st))

@@ -49,23 +49,14 @@ static void add_kinds(struct listing *listing, const struct server *server, cons
 		const struct node_type *type = &node_types[kind];
 		if (kind == NODE_ROOT || type->parent != dir->kind || !type->name)
 			continue;
+		if (!dir->tool && !node_is_shown(server, (enum node_kind)kind, dir->tree))
+			continue;
 		struct node node;
 		if (dir->call)
 			node_set_of_call(server, &node, (enum node_kind)kind, dir->call);
 		else
-			node_set(server, &node, (enum node_kind)kind, dir->tool);
+			node_set_in(server, &node, (enum node_kind)kind, dir->tree, dir->tool);
 		add(listing, type->name, OFFSET_KINDS + (unsigned)kind, node.ino, type->mode);
-	}
-}
-
-static void add_tools(struct listing *listing, const struct server *server)
-{
-	const struct snapshot *snapshot = server->snapshot;
-	for (size_t i = 0; i < snapshot->count; i++) {
-		struct node node;
-		node_set(server, &node, NODE_TOOL, snapshot->by_id[i]);
-		add(listing, snapshot->by_id[i]->name, OFFSET_TOOLS + snapshot->by_id[i]->id,
-			node.ino, S_IFDIR);
 	}
 }
 
@@ -78,6 +69,36 @@ static int by_offset(const void *a, const void *b)
 static void sort(struct listing *listing, size_t from)
 {
 	qsort(listing->items + from, listing->count - from, sizeof(*listing->items), by_offset);
+}
+
+/* Tools and users' trees have numbers of their own, which tell their places. */
+static void add_numbered(struct listing *listing, const char *name, uint64_t ino)
+{
+	add(listing, name, OFFSET_TOOLS + ino_tool_id(ino), ino, S_IFDIR);
+}
+
+static void add_tools(struct listing *listing, const struct server *server, const struct node *dir)
+{
+	const struct snapshot *snapshot = dir->tree->snapshot;
+	size_t from = listing->count;
+	for (size_t i = 0; i < snapshot->count; i++) {
+		struct node node;
+		node_set_in(server, &node, NODE_TOOL, dir->tree, snapshot->by_id[i]);
+		add_numbered(listing, snapshot->by_id[i]->name, node.ino);
+	}
+	sort(listing, from);
+}
+
+static void add_users(struct listing *listing, const struct server *server)
+{
+	size_t from = listing->count, at = 0;
+	struct forest_tree *tree = NULL;
+	while ((tree = forest_next(server->forest, &at, tree))) {
+		struct node node;
+		node_set_in(server, &node, NODE_ROOT, tree, NULL);
+		add_numbered(listing, tree->owner->name, node.ino);
+	}
+	sort(listing, from);
 }
 
 struct adding {
@@ -202,9 +223,10 @@ static uint64_t parent_ino(const struct server *server, const struct node *dir)
 		}
 	}
 	struct node parent;
-	node_set(server, &parent, dir->type->parent,
-		dir->type->parent == NODE_ROOT || dir->type->parent == NODE_META ? NULL
-										 : dir->tool);
+	bool is_in_tree = dir->type->parent == NODE_ROOT || dir->type->parent == NODE_META;
+	if (dir->kind == NODE_ROOT) /* a user's tree lies at the mount point */
+		return 1;
+	node_set_in(server, &parent, dir->type->parent, dir->tree, is_in_tree ? NULL : dir->tool);
 	return parent.ino;
 }
 
@@ -215,8 +237,10 @@ struct listing *listing_new(
 	add(listing, ".", OFFSET_SELF, dir->ino, S_IFDIR);
 	add(listing, "..", OFFSET_PARENT, parent_ino(server, dir), S_IFDIR);
 	add_kinds(listing, server, dir);
-	if (dir->kind == NODE_ROOT)
-		add_tools(listing, server);
+	if (forest_is_above(server->forest, dir->tree) && dir->kind == NODE_ROOT)
+		add_users(listing, server);
+	else if (dir->kind == NODE_ROOT)
+		add_tools(listing, server, dir);
 	if (dir->kind == NODE_CALLS)
 		add_calls(listing, server, dir, ctx);
 	if ((dir->kind == NODE_TOOL || dir->kind == NODE_FILE) &&

@@ -47,13 +47,33 @@ static int lookup_in_tool(
 	return 0;
 }
 
-static int lookup_in_root(const struct server *server, const char *name, struct node *node)
+/* Below the directory of a tree: what the tree makes itself. */
+static int lookup_kind(
+	const struct server *server, const struct node *dir, const char *name, struct node *node)
 {
-	enum node_kind kind = node_kind_of(NODE_ROOT, name);
-	struct tool *tool = kind == NODE_KINDS ? snapshot_find(server->snapshot, name) : NULL;
-	if (kind == NODE_KINDS && !tool)
+	enum node_kind kind = node_kind_of(dir->kind, name);
+	if (kind == NODE_KINDS || !node_is_shown(server, kind, dir->tree))
 		return -ENOENT;
-	node_set(server, node, tool ? NODE_TOOL : kind, tool);
+	node_set_in(server, node, kind, dir->tree, NULL);
+	return 0;
+}
+
+static int lookup_in_root(
+	const struct server *server, const struct node *dir, const char *name, struct node *node)
+{
+	if (lookup_kind(server, dir, name, node) == 0)
+		return 0;
+	if (forest_is_above(server->forest, dir->tree)) {
+		struct forest_tree *tree = forest_find(server->forest, name);
+		if (!tree)
+			return -ENOENT;
+		node_set_in(server, node, NODE_ROOT, tree, NULL);
+		return 0;
+	}
+	struct tool *tool = snapshot_find(dir->tree->snapshot, name);
+	if (!tool)
+		return -ENOENT;
+	node_set_in(server, node, NODE_TOOL, dir->tree, tool);
 	return 0;
 }
 
@@ -87,7 +107,7 @@ static int lookup_plain(
 {
 	switch (dir->kind) {
 	case NODE_ROOT:
-		return lookup_in_root(server, name, node);
+		return lookup_in_root(server, dir, name, node);
 	case NODE_TOOL:
 		return lookup_in_tool(server, dir, name, node);
 	case NODE_FILE:
@@ -97,11 +117,7 @@ static int lookup_plain(
 	default:
 		break;
 	}
-	enum node_kind kind = node_kind_of(dir->kind, name);
-	if (kind == NODE_KINDS)
-		return -ENOENT;
-	node_set(server, node, kind, NULL);
-	return 0;
+	return lookup_kind(server, dir, name, node);
 }
 
 int lookup_name(struct server *server, const struct node *dir, const char *name,
@@ -111,7 +127,7 @@ int lookup_name(struct server *server, const struct node *dir, const char *name,
 		return lookup_call(server, dir, name, ctx, node);
 	int result = lookup_plain(server, dir, name, node);
 	if (result == 0 && node->kind == NODE_CALL)
-		node->ino = ino_call(server->state->call_serial++, node->tool->id);
+		node->ino = ino_call(server->state->call_serial++, ino_tool_id(node->ino));
 	else if (result == 0 && node->type->caching == NODE_OF_CALL && dir->kind == NODE_TOOL)
 		find_nearest(server, ctx, node);
 	return result;

@@ -51,28 +51,69 @@ const struct node_type node_types[NODE_KINDS] = {
 	[NODE_FORMAT_GEMINI] = { "gemini.json", NODE_FORMATS, TEXT, NODE_CACHED, formatview_gemini, CALL_PARTS },
 	[NODE_FORMAT_NAMES] = { "names.json", NODE_FORMATS, TEXT, NODE_CACHED, formatview_names, CALL_PARTS },
 	[NODE_FORMAT_NOTES] = { "notes", NODE_FORMATS, TEXT, NODE_CACHED, formatview_notes, CALL_PARTS },
+	[NODE_USERS] = { "users", NODE_META, TEXT, NODE_CACHED, view_users, CALL_PARTS },
 	[NODE_EVENTS] = { "events", NODE_META, TEXT, NODE_VOLATILE, NULL, CALL_PARTS },
 };
 /* clang-format on */
 
 /* Of what it is made from; 0 where that never changes. Two depend on this program alone. */
 static uint32_t version_of(
-	const struct server *server, enum node_kind kind, const struct tool *tool)
+	enum node_kind kind, const struct forest_tree *tree, const struct tool *tool)
 {
 	if (node_types[kind].caching != NODE_CACHED || S_ISDIR(node_types[kind].mode))
 		return 0;
 	if (kind == NODE_VERSION || kind == NODE_CONFIG)
 		return (uint32_t)map_hash(MAP_HASH_SEED, PEGFS_VERSION, strlen(PEGFS_VERSION));
-	return tool ? tool->digest : server->tree_digest;
+	return tool ? tool->digest : tree->digest;
+}
+
+bool node_is_shown(const struct server *server, enum node_kind kind, const struct forest_tree *tree)
+{
+	bool is_above = forest_is_above(server->forest, tree);
+	switch (kind) {
+	case NODE_ROOT:
+	case NODE_README:
+	case NODE_META:
+	case NODE_VERSION:
+	case NODE_ERRORS:
+	case NODE_STATS:
+	case NODE_CONFIG:
+		return true;
+	case NODE_USERS:
+		return is_above;
+	case NODE_EVENTS: /* of all users in one */
+		return is_above || !tree->owner;
+	default:
+		return !is_above;
+	}
+}
+
+/* Whether nodes of that kind are those of a tool. */
+static bool is_of_tool(enum node_kind kind)
+{
+	while (kind != NODE_ROOT && kind != NODE_TOOL)
+		kind = node_types[kind].parent;
+	return kind == NODE_TOOL;
+}
+
+void node_set_in(const struct server *server, struct node *node, enum node_kind kind,
+	struct forest_tree *tree, struct tool *tool)
+{
+	uint32_t number = forest_number(server->forest, tree, tool);
+	*node = (struct node){ .ino = ino_static(kind, version_of(kind, tree, tool), number),
+		.kind = kind,
+		.tree = tree,
+		.tool = tool,
+		.type = &node_types[kind] };
+	if (kind == NODE_ROOT && number == 0)
+		node->ino = 1;
 }
 
 void node_set(
 	const struct server *server, struct node *node, enum node_kind kind, struct tool *tool)
 {
-	uint64_t ino = kind == NODE_ROOT ? 1
-					 : ino_static(kind, version_of(server, kind, tool),
-						   tool ? tool->id : 0);
-	*node = (struct node){ .ino = ino, .kind = kind, .tool = tool, .type = &node_types[kind] };
+	struct forest *forest = server->forest;
+	node_set_in(server, node, kind, tool ? forest_tree_of(forest, tool) : &forest->only, tool);
 }
 
 void node_set_of_call(const struct server *server, struct node *node, enum node_kind kind,
@@ -87,21 +128,24 @@ void node_set_of_call(const struct server *server, struct node *node, enum node_
 static int get_static(const struct server *server, uint64_t ino, struct node *node)
 {
 	unsigned kind = ino_kind(ino);
-	uint32_t id = ino_tool_id(ino);
-	struct tool *tool = id ? snapshot_find_id(server->snapshot, id) : NULL;
-	if (kind >= NODE_KINDS || (id && !tool))
+	struct forest_tree *tree;
+	struct tool *tool;
+	if (kind >= NODE_KINDS || !forest_get(server->forest, ino_tool_id(ino), &tree, &tool) ||
+		is_of_tool((enum node_kind)kind) != (tool != NULL) ||
+		!node_is_shown(server, (enum node_kind)kind, tree))
 		return -ESTALE;
-	node_set(server, node, (enum node_kind)kind, tool);
+	node_set_in(server, node, (enum node_kind)kind, tree, tool);
 	/* Of an older version: who looks the name up again gets the new one. */
 	return node->ino == ino ? 0 : -ESTALE;
 }
 
 static int get_call(const struct server *server, uint64_t ino, struct node *node)
 {
-	struct tool *tool = snapshot_find_id(server->snapshot, ino_tool_id(ino));
-	if (!tool)
+	struct forest_tree *tree;
+	struct tool *tool;
+	if (!forest_get(server->forest, ino_tool_id(ino), &tree, &tool) || !tool)
 		return -ESTALE;
-	node_set(server, node, NODE_CALL, tool);
+	node_set_in(server, node, NODE_CALL, tree, tool);
 	node->ino = ino;
 	return 0;
 }
@@ -110,7 +154,7 @@ static int get_of_call(const struct server *server, uint64_t ino, struct node *n
 {
 	unsigned kind = ino_class(ino) == INO_ID_CALL ? NODE_ID_CALL : ino_kind(ino);
 	const struct call *call = calls_get(server->calls, ino_seq(ino));
-	if (kind >= NODE_KINDS || !call)
+	if (kind >= NODE_KINDS || !call || !forest_tree_of(server->forest, call->tool))
 		return -ESTALE;
 	node_set_of_call(server, node, (enum node_kind)kind, call);
 	node->ino = ino;
@@ -120,7 +164,7 @@ static int get_of_call(const struct server *server, uint64_t ino, struct node *n
 static int get_file(const struct server *server, uint64_t ino, struct node *node)
 {
 	const struct file *file = files_get(&server->files, ino);
-	struct tool *tool = file ? snapshot_find(server->snapshot, file->tool_name) : NULL;
+	struct tool *tool = file ? forest_find_tool(server->forest, file->tool_key) : NULL;
 	if (!tool)
 		return -ESTALE;
 	node_set(server, node, NODE_FILE, tool);

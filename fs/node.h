@@ -58,6 +58,7 @@ enum node_kind {
 	NODE_FORMAT_NAMES,
 	NODE_FORMAT_NOTES,
 	NODE_EVENTS,
+	NODE_USERS,
 	NODE_KINDS,
 };
 
@@ -69,13 +70,15 @@ enum node_caching {
 	NODE_PASSED,   /* a tool's own file: short timeouts, keep_cache, can be mapped */
 };
 
+struct node;
+
 struct node_type {
 	const char *name; /* NULL: named by the tool, the call or the file */
 	enum node_kind parent;
 	mode_t mode;
 	enum node_caching caching;
 	/* The bytes of a file that is the same for all who read it; NULL for others. */
-	int (*render)(const struct server *server, const struct tool *tool, struct buf *out);
+	int (*render)(const struct server *server, const struct node *node, struct buf *out);
 	enum call_part part; /* what it shows of a call; CALL_PARTS: none */
 };
 
@@ -85,9 +88,10 @@ extern const struct node_type node_types[NODE_KINDS];
 struct node {
 	uint64_t ino;
 	enum node_kind kind;
-	struct tool *tool;       /* NULL above the tools */
-	const struct call *call; /* what a call left; NULL: no call yet */
-	const struct file *file; /* NODE_FILE */
+	struct forest_tree *tree; /* in which it is; never NULL */
+	struct tool *tool;        /* NULL above the tools */
+	const struct call *call;  /* what a call left; NULL: no call yet */
+	const struct file *file;  /* NODE_FILE */
 	const struct node_type *type;
 };
 
@@ -97,9 +101,17 @@ int node_get(const struct server *server, uint64_t ino, struct node *node);
 /* The kind of that name below parent (NODE_ROOT, NODE_META, NODE_TOOL, ...), or NODE_KINDS. */
 enum node_kind node_kind_of(enum node_kind parent, const char *name);
 
-/* A static node of the tree (tool NULL) or of a tool. */
+/* A static node of a tree (tool NULL) or of a tool in it. */
+void node_set_in(const struct server *server, struct node *node, enum node_kind kind,
+	struct forest_tree *tree, struct tool *tool);
+
+/* The same; tool NULL: of the tree at the mount point. The tool's tree is there. */
 void node_set(
 	const struct server *server, struct node *node, enum node_kind kind, struct tool *tool);
+
+/* Whether the tree has nodes of that kind: above users' trees there are others than in them. */
+bool node_is_shown(
+	const struct server *server, enum node_kind kind, const struct forest_tree *tree);
 
 /* A node of a call: kind is NODE_CALL_DIR, one below it, or one of NODE_RESULT_JSON and the like. */
 void node_set_of_call(const struct server *server, struct node *node, enum node_kind kind,

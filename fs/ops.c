@@ -151,7 +151,7 @@ static void on_statfs(fuse_req_t req, fuse_ino_t ino)
 	const struct statvfs fs = { .f_bsize = 4096,
 		.f_frsize = 4096,
 		.f_blocks = 1,
-		.f_files = server_of(req)->snapshot->count,
+		.f_files = server_of(req)->forest->only.snapshot->count,
 		.f_namemax = NAME_MAX };
 	fuse_reply_statfs(req, &fs);
 }

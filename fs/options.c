@@ -21,13 +21,16 @@
 #include "core/running/integrations.h"
 #include "core/running/libdir.h"
 #include "core/running/program.h"
+#include "core/tools/users.h"
 #include "fs/mount.h"
 #include "fs/state.h"
+#include "fs/useroptions.h"
 
 #define REQUEST_MAX_DEFAULT ((size_t)64 * 1024 * 1024)
 #define OPEN_PER_UID_MAX (STATE_HANDLES / 2) /* nobody takes all of them */
 #define TIMEOUT_MAX_S (UINT_MAX / 1000)
 #define WATCHDOG_DEFAULT_MS 10000
+#define DATA_SHOWN_AT "/officer/tools" /* where containers have what is theirs */
 #define SAVED_MAX ((size_t)64 << 20)
 
 struct option_row;
@@ -61,6 +64,18 @@ static int set_tools(struct mount_options *options, const struct option_row *row
 	(void)row;
 	(void)why;
 	replace(&options->tools, value);
+	options->has_tools = true;
+	return 0;
+}
+
+static int set_data(struct mount_options *options, const struct option_row *row, const char *value,
+	struct fail *why)
+{
+	(void)row;
+	if (!*value || strchr(value, ':'))
+		return fail_set(
+			why, -EINVAL, "--data '%s' is no directory: name one, without ':'", value);
+	replace(&options->data, value);
 	return 0;
 }
 
@@ -152,12 +167,19 @@ static int set_env_file(struct mount_options *options, const struct option_row *
 	return environment_load_file(&options->asked, value, why);
 }
 
+static char *make_absolute(const char *path)
+{
+	auto_free char *cwd = *path == '/' ? NULL : getcwd(NULL, 0);
+	return *path == '/' ? xstrdup(path) : cwd ? xasprintf("%s/%s", cwd, path) : NULL;
+}
+
 static int set_integrations(struct mount_options *options, const struct option_row *row,
 	const char *value, struct fail *why)
 {
 	(void)row;
 	free(options->integrations);
-	options->integrations = realpath(value, NULL);
+	bool is_of_users = strstr(value, USEROPTIONS_NAME) != NULL;
+	options->integrations = is_of_users ? make_absolute(value) : realpath(value, NULL);
 	return options->integrations ? 0 : fail_errno(why, "--integrations '%s'", value);
 }
 
@@ -344,8 +366,16 @@ static const struct option_row rows[] = {
 		"directories that hold tools; the last that has a tool of a name wins\n"
 		"(default: PI_TOOLS_DIRS)",
 		OTHER(set_tools) },
+	{ "data", 'd', "DIR",
+		"show a tree of each user in DIR, at MOUNTPOINT/USER: the tools in\n"
+		"DIR/tools with those in DIR/USER/tools over them; users are the\n"
+		"directories named by e-mail addresses, and come and go with them",
+		OTHER(set_data) },
 	{ "foreground", 'f', NULL, "stay in front, log to standard error", OTHER(set_foreground) },
-	{ "at", 0, "PATH", "where readers see the tree, if not at MOUNTPOINT", OTHER(set_at) },
+	{ "at", 0, "PATH",
+		"where readers see the tree, if not at MOUNTPOINT\n"
+		"(with --data: if not at /officer/tools)",
+		OTHER(set_at) },
 	{ "seed", 0, "DIR",
 		"at the start, copy tools of newer versions from there into the\n"
 		"first of --tools, as 'pegfs sync' does",
@@ -556,7 +586,7 @@ static int take_options(struct mount_options *options, int argc, char **argv, st
 	int option;
 	optind = 0;
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":t:fo:hnsv", longs, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, ":t:d:fo:hnsv", longs, NULL)) != -1) {
 		if (option == 'h')
 			return 1;
 		if (option == 'n' || option == 's' || option == 'v')
@@ -593,13 +623,38 @@ static int make_tools_absolute(struct mount_options *options, struct fail *why)
 	return 0;
 }
 
+/* --data: the global tools are those in there, and nothing else names tools. */
+static int take_data(struct mount_options *options, bool has_tools, struct fail *why)
+{
+	bool is_of_users = options->integrations && strstr(options->integrations, USEROPTIONS_NAME);
+	if (!options->data && is_of_users)
+		return fail_set(why, -EINVAL,
+			"--integrations with " USEROPTIONS_NAME " goes with --data only");
+	if (!options->data)
+		return 0;
+	if (has_tools)
+		return fail_set(why, -EINVAL,
+			"give --tools or --data, not both: the global tools are those in '%s/tools'",
+			options->data);
+	auto_free char *data = make_absolute(options->data);
+	if (!data)
+		return fail_errno(why, "cannot find out the working directory");
+	size_t len = strlen(data);
+	while (len > 1 && data[len - 1] == '/')
+		data[--len] = '\0';
+	replace(&options->data, data);
+	auto_free char *tools = xasprintf("%s/" USERS_TOOLS, data);
+	replace(&options->tools, tools);
+	return 0;
+}
+
 static int take_mountpoint(struct mount_options *options, const char *path, struct fail *why)
 {
 	options->mountpoint = mount_real_path(path);
 	if (!options->mountpoint)
 		return fail_errno(why, "mount point '%s'", path);
 	if (!options->shown_at)
-		options->shown_at = xstrdup(options->mountpoint);
+		options->shown_at = xstrdup(options->data ? DATA_SHOWN_AT : options->mountpoint);
 	size_t len = strlen(options->shown_at);
 	while (len > 1 && options->shown_at[len - 1] == '/')
 		options->shown_at[--len] = '\0';
@@ -617,12 +672,13 @@ int options_parse(
 	if (is_helper && argc - optind == 2) {
 		const char *source = argv[optind++];
 		if (strchr(source, '/'))
-			replace(&options->tools, source);
+			set_tools(options, NULL, source, why);
 	}
 	if (argc - optind != 1)
 		return fail_set(why, -EINVAL, "%s; see 'pegfs mount --help'",
 			argc == optind ? "the mount point is missing" : "too many arguments");
-	if (make_tools_absolute(options, why) < 0)
+	if (take_data(options, options->has_tools, why) < 0 ||
+		make_tools_absolute(options, why) < 0)
 		return why->code;
 	if (!*options->tools)
 		return fail_set(why, -EINVAL,
@@ -644,6 +700,7 @@ void options_release(struct mount_options *options)
 	free(options->mountpoint);
 	free(options->shown_at);
 	free(options->tools);
+	free(options->data);
 	free(options->lib_dir);
 	free(options->integrations);
 	free(options->seed);
@@ -656,7 +713,9 @@ int options_load_environment(
 	const struct mount_options *options, struct environment *environment, struct fail *why)
 {
 	environment_load(environment, options->tools);
-	if (options->integrations && integrations_load(environment, options->integrations, why) < 0)
+	/* With data each user has his own, see useroptions.h. */
+	if (options->integrations && !options->data &&
+		integrations_load(environment, options->integrations, why) < 0)
 		return why->code;
 	for (size_t i = 0; i < options->asked.count; i++)
 		environment_put(environment, options->asked.items[i], why);
@@ -673,6 +732,8 @@ int options_render(const struct mount_options *options, struct buf *out)
 	buf_printf(out, "mountpoint=%s\nat=%s\ntools=%s\nlib-dir=%s\nallow_other=%s\n",
 		options->mountpoint, options->shown_at, options->tools, options->lib_dir,
 		options->allow_other ? "yes" : "no");
+	if (options->data)
+		buf_printf(out, "data=%s\n", options->data);
 	if (options->integrations)
 		buf_printf(out, "integrations=%s\n", options->integrations);
 	if (options->callers)
@@ -741,6 +802,7 @@ static void put_options(const struct mount_options *options, struct buf *out)
 	put_word(out, "integrations", options->integrations);
 	put_word(out, "audit", options->audit);
 	put_word(out, "tools", options->tools);
+	put_word(out, "data", options->data);
 	put_word(out, "at", options->shown_at);
 	put_word(out, "lib-dir", options->lib_dir);
 	put_word(out, "log-level", level_names[options->log_level]);

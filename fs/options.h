@@ -16,12 +16,14 @@ struct command_option;
 struct mount_options {
 	char *mountpoint;   /* owned; absolute */
 	char *shown_at;     /* owned; the path that the texts name */
-	char *tools;        /* owned; colon-separated */
+	char *tools;        /* owned; colon-separated; with data: the global tools */
+	char *data;         /* owned; absolute: the data directory of all users, or NULL */
 	char *lib_dir;      /* owned; host scripts and node modules */
 	char *seed;         /* owned; absolute: what is synced at the start (sync.h), or NULL */
 	char *callers;      /* owned; ",UID,UID," of who may call; NULL: everybody */
 	char *audit;        /* owned; where the audit trail goes as well (audit.h), or NULL */
 	char *integrations; /* owned; a file (integrations.h), or NULL */
+	bool has_tools;     /* --tools was given */
 	bool foreground;
 	int ready_fd; /* -1: none; gets "READY\n" */
 	bool allow_other;

@@ -14,6 +14,7 @@
 #include "core/base/io.h"
 #include "core/base/log.h"
 #include "core/running/statedir.h"
+#include "core/tools/owner.h"
 #include "fs/ops.h"
 #include "fs/options.h"
 #include "fs/session.h"
@@ -97,22 +98,6 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-void server_refresh_environment(struct server *server)
-{
-	auto_environment struct environment environment = ENVIRONMENT_INIT;
-	struct stat st;
-	struct fail why = FAIL_INIT;
-	const char *path = server->options->integrations;
-	if (!path || stat(path, &st) < 0 || is_same_file(&st, &server->integrations))
-		return;
-	server->integrations = st;
-	if (options_load_environment(server->options, &environment, &why) < 0)
-		log_msg(LOG_LEVEL_WARNING, "%s; the settings that were read before still count",
-			why.text);
-	else
-		executor_set_env(server->executor, (const char *const *)environment.items);
-}
-
 static void on_call_change(void *arg, const struct call *call)
 {
 	struct server *server = arg;
@@ -144,7 +129,8 @@ static int make_running(struct server *server, const struct statedir *state, str
 	const struct mount_options *options = server->options;
 	auto_environment struct environment environment = ENVIRONMENT_INIT;
 	struct executor_config config = options->executor;
-	if (options->integrations && stat(options->integrations, &server->integrations) < 0)
+	if (options->integrations && !options->data &&
+		stat(options->integrations, &server->integrations) < 0)
 		return fail_errno(why, "integrations '%s'", options->integrations);
 	uint8_t secret[SIPHASH_SECRET_SIZE];
 	if (options_load_environment(options, &environment, why) < 0 ||
@@ -168,72 +154,146 @@ static int make_running(struct server *server, const struct statedir *state, str
 	return 0;
 }
 
-/* With each change over all tools: a few words of each, not the bytes of its names. */
-static uint32_t digest_of(const struct snapshot *snapshot)
-{
-	uint64_t hash = MAP_HASH_SEED;
-	for (size_t i = 0; i < snapshot->count; i++) {
-		const struct tool *tool = snapshot->tools[i];
-		hash = (hash ^ ((uint64_t)tool->id << 32 | tool->digest)) *
-		       UINT64_C(0x9e3779b97f4a7c15);
-		hash = (hash ^ hash >> 29 ^ tool->place) * UINT64_C(0xbf58476d1ce4e5b9);
-	}
-	for (size_t i = 0; i < snapshot->faults.count; i++)
-		hash = map_hash(hash, snapshot->faults.items[i].text,
-			strlen(snapshot->faults.items[i].text));
-	return (uint32_t)(hash ^ hash >> 32);
-}
-
 static void prepare_tool(void *arg, struct tool *tool)
 {
 	const struct server *server = arg;
-	executor_prepare(server->executor, tool);
+	executor_prepare(server->executor, tool->base ? tool->base : tool);
+}
+
+static void prepare_tree(struct server *server, struct forest_tree *tree)
+{
+	if (!tree->snapshot || tree->prepared == tree->snapshot)
+		return;
+	snapshot_each_new(tree->prepared, tree->snapshot, prepare_tool, server);
+	snapshot_unref(tree->prepared);
+	tree->prepared = snapshot_ref(tree->snapshot);
 }
 
 static void prepare_tools(void *arg)
 {
 	struct server *server = arg;
-	snapshot_each_new(server->prepared, server->snapshot, prepare_tool, server);
-	snapshot_unref(server->prepared);
-	server->prepared = snapshot_ref(server->snapshot);
+	prepare_tree(server, &server->forest->only);
+	size_t at = 0;
+	struct forest_tree *tree = NULL;
+	while ((tree = forest_next(server->forest, &at, tree)))
+		prepare_tree(server, tree);
 }
 
 /* The tree is as old as its content, whichever server shows it. */
 static void note_tree(struct server *server)
 {
 	struct state *state = server->state;
-	if (state->tree_digest == server->tree_digest && state->tree_s != 0) {
-		server->changed.tv_sec = (time_t)state->tree_s;
-		server->changed.tv_nsec = (long)state->tree_ns;
+	struct forest_tree *tree = &server->forest->only;
+	if (state->tree_digest == tree->digest && state->tree_s != 0) {
+		tree->changed.tv_sec = (time_t)state->tree_s;
+		tree->changed.tv_nsec = (long)state->tree_ns;
 		return;
 	}
-	state->tree_s = server->changed.tv_sec;
-	state->tree_ns = server->changed.tv_nsec;
-	state->tree_digest = server->tree_digest;
+	state->tree_s = tree->changed.tv_sec;
+	state->tree_ns = tree->changed.tv_nsec;
+	state->tree_digest = tree->digest;
 }
 
-/* From here on the tree shows the registry's current snapshot. */
-static void adopt_snapshot(struct server *server)
+static void prepare_soon(struct server *server)
 {
-	snapshot_unref(server->snapshot);
-	server->snapshot = snapshot_ref(registry_current(server->registry));
-	server->tree_digest = digest_of(server->snapshot);
-	clock_gettime(CLOCK_REALTIME, &server->changed);
-	views_reset(&server->views);
 	/* Another server has prepared most of them; one that has just taken over has better to do. */
 	loop_arm_timer(server->loop, &server->prepare_timer,
 		server->session || !server->state->init_replied ? 0 : PREPARE_DELAY_MS,
 		prepare_tools, server);
+}
+
+static void drop_names(struct server *server)
+{
 	if (server->session && server->has_epoch && session_drop_names(server->session) < 0)
 		log_errno(LOG_LEVEL_WARNING, "the kernel keeps cached names");
+}
+
+static void audit_tree(struct server *server)
+{
+	const struct snapshot *snapshot = server->forest->only.snapshot;
+	audit_tools(&server->audit, snapshot->count, snapshot->faults.count);
+}
+
+static void on_tree_change(void *arg, const struct forest_tree *tree)
+{
+	struct server *server = arg;
+	views_forget(&server->views, tree);
 }
 
 static void on_snapshot(void *arg)
 {
 	struct server *server = arg;
-	adopt_snapshot(server);
+	const struct snapshot *before = server->forest->only.snapshot;
+	if (!forest_adopt(server->forest, on_tree_change, server))
+		return;
+	prepare_soon(server);
+	drop_names(server);
+	if (before == server->forest->only.snapshot)
+		return;
 	note_tree(server);
-	audit_tools(&server->audit, server->snapshot->count, server->snapshot->faults.count);
+	audit_tree(server);
+}
+
+static void on_settings(void *arg, const struct owner *owner)
+{
+	const struct server *server = arg;
+	executor_outdate(server->executor, owner);
+}
+
+/* Another one of that name may have been there, and calls of his may have been refused since. */
+static void on_user_come(void *arg, const struct owner *owner)
+{
+	const struct server *server = arg;
+	calls_forget_owner(server->calls, owner->name);
+}
+
+/* What he called is cancelled, his hosts go, and nobody is shown what they left. */
+static void on_user_gone(void *arg, const struct owner *owner)
+{
+	struct server *server = arg;
+	calls_forget_owner(server->calls, owner->name);
+	executor_outdate(server->executor, owner);
+	views_reset(&server->views);
+}
+
+static struct forest_events forest_events_of(struct server *server)
+{
+	return (struct forest_events){ .on_settings = on_settings,
+		.on_come = on_user_come,
+		.on_gone = on_user_gone,
+		.arg = server };
+}
+
+void server_refresh_environment(struct server *server, const struct tool *tool)
+{
+	if (tool->owner) {
+		const struct forest_events events = forest_events_of(server);
+		forest_refresh_settings(server->forest, tool, &events);
+		return;
+	}
+	auto_environment struct environment environment = ENVIRONMENT_INIT;
+	struct stat st;
+	struct fail why = FAIL_INIT;
+	const char *path = server->options->integrations;
+	if (!path || stat(path, &st) < 0 || is_same_file(&st, &server->integrations))
+		return;
+	server->integrations = st;
+	if (options_load_environment(server->options, &environment, &why) < 0)
+		log_msg(LOG_LEVEL_WARNING, "%s; the settings that were read before still count",
+			why.text);
+	else
+		executor_set_env(server->executor, (const char *const *)environment.items);
+}
+
+static void on_users(void *arg, const struct users *users)
+{
+	struct server *server = arg;
+	const struct forest_events events = forest_events_of(server);
+	if (!forest_set_users(server->forest, server->watch, users, &events))
+		return;
+	views_forget(&server->views, &server->forest->only);
+	drop_names(server);
+	note_tree(server);
 }
 
 static void drop_attributes(struct server *server, uint64_t ino)
@@ -258,30 +318,42 @@ static bool is_at_or_below(const char *path, const char *dir)
 	       (strncmp(path, dir, len) == 0 && (path[len] == '\0' || path[len] == '/'));
 }
 
-/* A tool's own file has changed, or a directory with all that is in it. */
+static bool is_shown_as(
+	const struct server *server, const struct file *file, const struct tool *tool)
+{
+	const struct tool *shown = forest_find_tool(server->forest, file->tool_key);
+	return shown && tool_base(shown) == tool;
+}
+
+/* A tool's own file has changed, or a directory with all that is in it: in each tree that shows it. */
 static void on_file(void *arg, const struct tool *tool, const char *path)
 {
 	struct server *server = arg;
-	if (!server->session || snapshot_find(server->snapshot, tool->name) != tool)
-		return;
+	bool is_any = false;
 	size_t at = 0;
 	const struct file *file;
-	while ((file = files_next(&server->files, &at)))
-		if (strcmp(file->tool_name, tool->name) == 0 && is_at_or_below(file->path, path))
+	while (server->session && (file = files_next(&server->files, &at)))
+		if (is_at_or_below(file->path, path) && is_shown_as(server, file, tool)) {
 			drop_attributes(server, file->ino);
-	if (server->has_epoch)
+			is_any = true;
+		}
+	bool is_known = is_any || server->forest->has_users ||
+			forest_find_tool(server->forest, tool->name) == tool;
+	if (is_known && server->session && server->has_epoch)
 		session_drop_names(server->session);
 }
 
-static const struct watch_events watch_events = { .on_snapshot = on_snapshot, .on_file = on_file };
+static const struct watch_events watch_events = {
+	.on_snapshot = on_snapshot, .on_file = on_file, .on_users = on_users
+};
 
 static void make_tools(struct server *server)
 {
-	server->registry = registry_new(server->options->tools);
-	registry_set_covered(server->registry, server->options->mountpoint, SUPERVISOR_COVERED_FD);
-	registry_scan(server->registry);
-	adopt_snapshot(server);
-	server->watch = watch_new(server->loop, server->registry, NULL, &watch_events, server);
+	const struct watch_config config = { .users = server->options->data };
+	server->forest = forest_new(server->options, SUPERVISOR_COVERED_FD);
+	prepare_soon(server);
+	server->watch =
+		watch_new(server->loop, server->forest->registry, &config, &watch_events, server);
 }
 
 /* Lets go of the terminal; errors have gone to it until here. */
@@ -312,18 +384,16 @@ static void release(struct server *server)
 	views_reset(&server->views);
 	files_release(&server->files);
 	opened_release(&server->opened);
-	snapshot_unref(server->prepared);
-	snapshot_unref(server->snapshot);
 	watch_free(server->watch);
-	registry_free(server->registry);
+	forest_free(server->forest);
 	loop_free(server->loop);
 	link_release(&server->link);
 }
 
-static struct tool *find_tool(void *arg, const char *name)
+static struct tool *find_tool(void *arg, const char *key)
 {
 	const struct server *server = arg;
-	return snapshot_find(server->snapshot, name);
+	return forest_find_tool(server->forest, key);
 }
 
 /* All that can be done while an earlier server still serves: nothing that is shared is written. */
@@ -351,9 +421,10 @@ static int take_over(struct server *server, const struct statedir *state, struct
 {
 	struct state_counters *counters = &server->state->counters;
 	struct calls_stats calls;
+	forest_take_over(server->forest, state->fd);
 	note_tree(server);
 	audit_server(&server->audit, server->state->generation);
-	audit_tools(&server->audit, server->snapshot->count, server->snapshot->faults.count);
+	audit_tree(server);
 	link_take_over(&server->link);
 	handles_init(&server->handles, server->state);
 	files_load(&server->files, state->fd);
@@ -368,7 +439,7 @@ static int take_over(struct server *server, const struct statedir *state, struct
 		return why->code;
 	drop_all_attributes(server);
 	log_msg(LOG_LEVEL_INFO, "server %d: %zu tools at %s", (int)getpid(),
-		server->snapshot->count, server->options->mountpoint);
+		server->forest->only.snapshot->count, server->options->mountpoint);
 	return link_say(&server->link, SUPERVISOR_READY, 0);
 }
 

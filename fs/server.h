@@ -15,6 +15,7 @@
 #include "core/tools/registry.h"
 #include "core/tools/watch.h"
 #include "fs/file.h"
+#include "fs/forest.h"
 #include "fs/handle.h"
 #include "fs/link.h"
 #include "fs/node.h"
@@ -27,10 +28,8 @@ struct mount_options;
 struct server {
 	const struct mount_options *options; /* borrowed */
 	struct loop *loop;
-	struct registry *registry;
+	struct forest *forest; /* owned: the tree, or those of all users */
 	struct watch *watch;
-	struct snapshot *snapshot; /* a reference: what the tree shows now */
-	struct snapshot *prepared; /* a reference: whose tools have been prepared; NULL: none */
 	struct executor *executor;
 	struct calls *calls;
 	struct audit audit;
@@ -48,19 +47,17 @@ struct server {
 	struct link link;         /* to the supervisor */
 	struct loop_fd *link_entry;
 	struct loop_timer prepare_timer; /* when tools are made ready for their first call */
-	uint32_t tree_digest;    /* of all tools and faults: what the root's texts are made from */
 	bool has_epoch;          /* the kernel can drop all cached names at once (Linux 6.16) */
 	struct timespec started; /* CLOCK_REALTIME */
-	struct timespec changed; /* CLOCK_REALTIME; when the set of tools changed last */
 	int state_fd;            /* the private directory */
 	uid_t uid;               /* of the daemon; another may only call where that is root */
 };
 
 /*
- * To be called before each call: where the file of integrations has changed, hosts that have read it
- * are replaced. What is wrong with the new file is logged, and the old one counts.
+ * To be called before each call of a tool: where the file of integrations has changed, hosts that have
+ * read it are replaced. What is wrong with the new file is logged, and the old one counts.
  */
-void server_refresh_environment(struct server *server);
+void server_refresh_environment(struct server *server, const struct tool *tool);
 
 /* To be called once with each call that has begun, for the audit trail. */
 void server_note_start(struct server *server, uint64_t seq);

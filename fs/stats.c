@@ -175,12 +175,27 @@ static void render_process(const struct server *server, struct buf *out)
 		(uint64_t)server->started.tv_sec);
 }
 
+int stats_render_of_tree(
+	const struct server *server, const struct forest_tree *tree, struct buf *out)
+{
+	render_process(server, out);
+	gauge(out, "tools", "Tools in the tree.", tree->snapshot->count);
+	gauge(out, "faults", "Lines in .pegfs/errors.", tree->snapshot->faults.count);
+	return out->failed;
+}
+
 int stats_render(const struct server *server, struct buf *out)
 {
 	render_process(server, out);
 	render_survival(&server->state->counters, out);
-	gauge(out, "tools", "Tools in the tree.", server->snapshot->count);
-	gauge(out, "faults", "Lines in .pegfs/errors.", server->snapshot->faults.count);
+	const struct forest *forest = server->forest;
+	const struct snapshot *snapshot = forest->only.snapshot;
+	if (forest->has_users)
+		gauge(out, "users", "Users that have a tree.", forest->count);
+	gauge(out, "tools", forest->has_users ? "Tools that all users have." : "Tools in the tree.",
+		snapshot->count);
+	gauge(out, "faults", "Lines in .pegfs/errors.",
+		snapshot->faults.count + forest->faults.count);
 	gauge(out, "open_handles", "Open files of the tree.", server->handles.by_fh.count);
 	render_calls(server, out);
 	render_tools(&server->meter, out);

@@ -4,9 +4,12 @@
 
 #include "core/base/buf.h"
 
+struct forest_tree;
 struct server;
 
-/* Returns 0 or a negative errno. */
+/* Both return 0 or a negative errno. The second is what a user is told of it in his own tree. */
 int stats_render(const struct server *server, struct buf *out);
+int stats_render_of_tree(
+	const struct server *server, const struct forest_tree *tree, struct buf *out);
 
 #endif

@@ -48,8 +48,12 @@ static void put_stats(json_t *status, const char *stats)
 		{ "calls_cancelled", "\npegfs_calls_total{state=\"cancelled\"} " },
 		{ "calls_timed_out", "\npegfs_calls_total{state=\"timed out\"} " },
 		{ "calls_refused", "\npegfs_calls_total{state=\"refused\"} " } };
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-		put_number(status, rows[i].key, number_behind(stats, rows[i].name));
+	/* A user's tree tells nothing of what others call (pegfs mount --data). */
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		long long number = number_behind(stats, rows[i].name);
+		if (number >= 0)
+			put_number(status, rows[i].key, number);
+	}
 	long long start = number_behind(stats, "\npegfs_start_time_seconds ");
 	put_number(status, "uptime_seconds", (long long)time(NULL) - start);
 }
@@ -117,8 +121,11 @@ static void render_server(const json_t *status, struct buf *out)
 	buf_printf(out, "server       process %lld, version %s, for ",
 		number_of(status, "server_pid"), text_of(status, "version"));
 	render_uptime(out, number_of(status, "uptime_seconds"));
+	buf_putc(out, '\n');
+	if (!json_object_get(status, "calls_running"))
+		return;
 	buf_printf(out,
-		"\ncalls        %lld running, %lld waiting; %lld done, %lld failed, %lld cancelled, "
+		"calls        %lld running, %lld waiting; %lld done, %lld failed, %lld cancelled, "
 		"%lld timed out, %lld refused\nhosts        %lld\n",
 		number_of(status, "calls_running"), number_of(status, "calls_waiting"),
 		number_of(status, "calls_done"), number_of(status, "calls_failed"),

@@ -68,6 +68,12 @@ static int fail_mount(const struct tree *tree, const char *path, const char *fro
 	return command_failed(tree->command, why.text);
 }
 
+bool tree_is_of_users(const struct tree *tree)
+{
+	auto_free char *users = xasprintf("%s/.pegfs/users", tree->mount ? tree->mount : "");
+	return tree->mount && access(users, F_OK) == 0;
+}
+
 static int use_mount(struct tree *tree, const char *path, const char *from)
 {
 	int code = look_for_mount(path);
@@ -163,6 +169,14 @@ static const char *const names[] = { [TREE_TABLE] = ".pegfs/tools",
 	[TREE_TOOL_PROMPT] = "prompt.md",
 	[TREE_TOOL_SCHEMA] = "schema.json" };
 
+static int no_one_tree(const struct tree *tree, struct fail *why)
+{
+	return fail_set(why, -EISDIR,
+		"'%s' shows a tree of each user: name one of them, as in '--mount %s/USER' "
+		"('ls %s' shows who there is)",
+		tree->mount, tree->mount, tree->mount);
+}
+
 int tree_read_file(const struct tree *tree, const char *path, struct buf *out, struct fail *why)
 {
 	auto_free char *whole = xasprintf("%s/%s", tree->mount, path);
@@ -177,6 +191,8 @@ int tree_read_file(const struct tree *tree, const char *path, struct buf *out, s
 static int read_mount(const struct tree *tree, enum tree_text text, const char *tool,
 	struct buf *out, struct fail *why)
 {
+	if (tree_is_of_users(tree) && text != TREE_ERRORS)
+		return no_one_tree(tree, why);
 	if (!tool)
 		return tree_read_file(tree, names[text], out, why);
 	if (!manifest_name_is_safe(tool))

@@ -52,6 +52,9 @@ bool tree_take_option(struct tree *tree, int option, const char *value);
 int tree_open(struct tree *tree);
 void tree_close(struct tree *tree);
 
+/* Where each user has a tree of his own (pegfs mount --data), and this is what is above them. */
+bool tree_is_of_users(const struct tree *tree);
+
 enum tree_text {
 	TREE_TABLE, /* .pegfs/tools */
 	TREE_TOOLS_JSON,

@@ -9,6 +9,7 @@
 #include "core/base/xalloc.h"
 #include "core/running/outcome.h"
 #include "core/running/table.h"
+#include "core/tools/owner.h"
 #include "core/tools/params.h"
 
 #define RESERVED_MAX 256 /* ids that one caller may reserve of one tool */
@@ -217,14 +218,15 @@ void calls_forget(struct calls *calls, uint64_t seq)
 	executor_cancel(entry->job);
 }
 
-void calls_forget_owner(struct calls *calls, const struct owner *owner)
+void calls_forget_owner(struct calls *calls, const char *name)
 {
 	auto_free uint64_t *found = xcalloc(calls->by_seq.count, sizeof(*found));
 	size_t count = 0, at = 0;
 	const struct map_slot *slot;
 	while ((slot = map_next(&calls->by_seq, &at))) {
 		const struct entry *entry = slot->value;
-		if (entry->call.tool->owner == owner && !entry->forgotten)
+		const struct owner *owner = entry->call.tool->owner;
+		if (owner && strcmp(owner->name, name) == 0 && !entry->forgotten)
 			found[count++] = slot->key;
 	}
 	for (size_t i = 0; i < count; i++)

@@ -118,8 +118,8 @@ typedef void calls_visit(void *arg, const struct call *call);
 void calls_each(const struct calls *calls, const struct tool *tool, const struct caller *caller,
 	calls_visit *visit, void *arg);
 
-/* Cancels and forgets all calls of the tools of one owner, who is there no longer. */
-void calls_forget_owner(struct calls *calls, const struct owner *owner);
+/* Cancels and forgets all calls of the tools of owners of that name, who are there no longer. */
+void calls_forget_owner(struct calls *calls, const char *name);
 
 bool calls_may_see(const struct calls *calls, const struct call *call, const struct caller *caller);
 

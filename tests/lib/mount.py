@@ -70,10 +70,11 @@ class Mount:
     """env: the daemon's environment; tool_env: what its tools get besides (--env)."""
 
     def __init__(self, work, tools=(EXAMPLES, FIXTURES), env=None, tool_env=None, args=(), uid=None,
-                 at=None, program=PEGFS):
+                 at=None, program=PEGFS, data=None):
         self.work = pathlib.Path(work)
         self.path = pathlib.Path(at or self.work / "mnt")
         self.tools = ":".join(str(directory) for directory in tools)
+        self.sources = ["--data", str(data)] if data else ["--tools", self.tools]
         self.env, self.uid = dict(env or {}), uid
         self.args = [str(argument) for argument in args]
         for name, value in (tool_env or {}).items():
@@ -89,7 +90,7 @@ class Mount:
         if mount_entry(self.path) is None:  # one whose server is gone cannot be looked at
             self.path.mkdir(exist_ok=True)
         reader, writer = os.pipe()
-        argv = [str(self.program), "mount", str(self.path), "--tools", self.tools, "-f",
+        argv = [str(self.program), "mount", str(self.path), *self.sources, "-f",
                 "--ready-fd", str(writer), *self.args]
         argv = programs.argv_of(["setpriv", "--pdeathsig=KILL", "--", *argv], uid=self.uid)
         with open(self.log_path, "ab") as log, open(reader, "rb", buffering=0) as ready:

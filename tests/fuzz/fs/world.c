@@ -123,8 +123,9 @@ void executor_get_stats(const struct executor *executor, struct executor_stats *
 	memset(stats, 0, sizeof(*stats));
 }
 
-void server_refresh_environment(struct server *server)
+void server_refresh_environment(struct server *server, const struct tool *tool)
 {
+	(void)tool;
 	(void)server;
 }
 
@@ -175,6 +176,7 @@ void world_on_job(struct input_bytes *input)
 static int state_dir = -1;
 static char tools_path[64];
 static struct registry *tools; /* made once */
+static struct forest forest;   /* of one tree: that of each server */
 
 static void put(int dir_fd, const char *name, const char *text)
 {
@@ -225,10 +227,10 @@ static void empty_state_dir(void)
 
 /* ---- a server */
 
-static struct tool *find_tool(void *arg, const char *name)
+static struct tool *find_tool(void *arg, const char *key)
 {
 	const struct server *server = arg;
-	return snapshot_find(server->snapshot, name);
+	return forest_find_tool(server->forest, key);
 }
 
 static void on_end(void *arg)
@@ -260,10 +262,11 @@ static void take_over(struct world *world)
 	server->loop = loop_new(&why);
 	const struct calls_config config = { .dir_fd = state_dir, .keep = 2, .bytes_max = 1 << 20 };
 	server->calls = calls_new(server->loop, NULL, &config);
-	server->registry = tools;
-	server->snapshot = snapshot_ref(registry_current(tools));
+	forest = (struct forest){ .options = &world->options, .registry = tools };
+	forest.only.snapshot = snapshot_ref(registry_current(tools));
+	forest.only.digest = 1;
+	server->forest = &forest;
 	server->watch = watch_new(server->loop, tools, NULL, &watch_events, server);
-	server->tree_digest = 1;
 	const struct session_setup setup = { .loop = server->loop,
 		.fuse_fd = server_end,
 		.state = world->state,
@@ -271,7 +274,7 @@ static void take_over(struct world *world)
 		.arg = server,
 		.on_end = on_end };
 	server->session = session_new(&setup, &why);
-	assert(server->session && server->snapshot->count == 2);
+	assert(server->session && forest.only.snapshot->count == 2);
 	handles_init(&server->handles, world->state);
 	files_load(&server->files, state_dir);
 	opened_load(&server->opened, state_dir);
@@ -293,7 +296,7 @@ static void take_down(struct world *world)
 	files_release(&server->files);
 	opened_release(&server->opened);
 	watch_free(server->watch);
-	snapshot_unref(server->snapshot);
+	snapshot_unref(forest.only.snapshot);
 	loop_free(server->loop);
 	close(world->device);
 	world->is_muted = false;

@@ -196,8 +196,9 @@ void server_note_start(struct server *server, uint64_t seq)
 	(void)seq;
 }
 
-void server_refresh_environment(struct server *server)
+void server_refresh_environment(struct server *server, const struct tool *tool)
 {
+	(void)tool;
 	(void)server;
 }
 
@@ -206,6 +207,7 @@ void server_refresh_environment(struct server *server)
 struct world {
 	void *scratch;
 	struct server server;
+	struct forest forest;
 	struct mount_options options;
 	struct callfile *file;
 	struct state_handle places[4]; /* what the file keeps for the next server */
@@ -239,8 +241,8 @@ static void show_tool(struct world *world, const char *name)
 	struct faults faults;
 	memset(&faults, 0, sizeof(faults));
 	static uint64_t generation = 0;
-	snapshot_unref(world->server.snapshot);
-	world->server.snapshot = snapshot_new(&tool, name ? 1 : 0, &faults, ++generation);
+	snapshot_unref(world->forest.only.snapshot);
+	world->forest.only.snapshot = snapshot_new(&tool, name ? 1 : 0, &faults, ++generation);
 }
 
 static int setup(void **state)
@@ -250,6 +252,7 @@ static int setup(void **state)
 	int result = scratch_setup(&world->scratch);
 	struct server *server = &world->server;
 	world->options.request_max = 1000;
+	server->forest = &world->forest;
 	server->options = &world->options;
 	server->loop = loop_new(&why);
 	quota_init(&server->gathering, 1500);
@@ -286,7 +289,7 @@ static int teardown(void **state)
 	assert_int_equal(world->server.handles.quota.by_uid.count, 0);
 	quota_release(&world->server.handles.quota);
 	calls_free(world->server.calls);
-	snapshot_unref(world->server.snapshot);
+	snapshot_unref(world->forest.only.snapshot);
 	loop_free(world->server.loop);
 	int result = scratch_teardown(&world->scratch);
 	free(world);
@@ -299,8 +302,8 @@ static struct callfile *new_file(struct world *world, int flags)
 	memset(place, 0, sizeof(*place));
 	place->ino = 5;
 	assert_true(quota_take(&world->server.open_calls, world->ctx.uid, 1));
-	return callfile_new(
-		&world->server, world->server.snapshot->tools[0], 0, &world->ctx, place, flags);
+	return callfile_new(&world->server, world->forest.only.snapshot->tools[0], 0, &world->ctx,
+		place, flags);
 }
 
 static void open_file(struct world *world, int flags)
@@ -774,7 +777,8 @@ static const struct call *newest_call(struct world *world)
 	struct caller caller;
 	memset(&caller, 0, sizeof(caller));
 	caller.who.uid = 1000;
-	return calls_nearest(world->server.calls, world->server.snapshot->tools[0], &caller, true);
+	return calls_nearest(
+		world->server.calls, world->forest.only.snapshot->tools[0], &caller, true);
 }
 
 static uint64_t newest_seq(struct world *world)
@@ -782,7 +786,8 @@ static uint64_t newest_seq(struct world *world)
 	struct caller caller;
 	memset(&caller, 0, sizeof(caller));
 	caller.who.uid = 1000;
-	return calls_nearest(world->server.calls, world->server.snapshot->tools[0], &caller, false)
+	return calls_nearest(
+		world->server.calls, world->forest.only.snapshot->tools[0], &caller, false)
 		->seq;
 }
 
@@ -1107,7 +1112,7 @@ static void die_and_revive(struct world *world)
 	struct state_handle noted = *place;
 	close_file(world); /* of the dead one; its call is the executor's and runs on */
 	*place = noted;
-	world->file = callfile_revive(&world->server, world->server.snapshot->tools[0], place);
+	world->file = callfile_revive(&world->server, world->forest.only.snapshot->tools[0], place);
 	assert_non_null(world->file);
 }
 

@@ -78,8 +78,7 @@ static void a_file_that_was_replaced_stays_what_it_was(void **state)
 	const struct file *old = note(world, "a");
 	replace(world, "a", "something new");
 	struct stat st;
-	assert_int_equal(files_stat(&world->files, world->tool, old->ino, &st), 0);
-	assert_int_equal(st.st_size, 3);
+	assert_int_equal(files_stat(&world->files, world->tool, old->ino, &st), 1);
 	assert_int_equal(file_reopen(old, world->tool), -ESTALE);
 	const struct file *new = note(world, "a");
 	assert_true(new->ino != old->ino);
@@ -101,9 +100,8 @@ static void a_file_that_was_removed_can_still_be_looked_at_but_not_opened(void *
 	const struct file *file = note(world, "a");
 	assert_int_equal(unlinkat(world->dir.fd, "hello/a", 0), 0);
 	struct stat st;
-	assert_int_equal(files_stat(&world->files, world->tool, file->ino, &st), 0);
-	assert_int_equal(st.st_size, 3);
-	assert_int_equal(file_reopen(file, world->tool), -ENOENT);
+	assert_int_equal(files_stat(&world->files, world->tool, file->ino, &st), 1);
+	assert_int_equal(file_reopen(file, world->tool), -ESTALE);
 }
 
 static void a_directory_is_the_one_at_its_path(void **state)

@@ -8,6 +8,7 @@ struct world {
 	void *scratch;
 	struct scratch dir;
 	struct server server;
+	struct forest forest;
 	struct root *root;
 };
 
@@ -36,8 +37,9 @@ static void show_tools(struct world *world, int from, int to)
 		tools[i - from] = new_tool(world, name);
 	}
 	static uint64_t generation = 0;
-	snapshot_unref(world->server.snapshot);
-	world->server.snapshot = snapshot_new(tools, (size_t)(to - from), &faults, ++generation);
+	snapshot_unref(world->forest.only.snapshot);
+	world->forest.only.snapshot =
+		snapshot_new(tools, (size_t)(to - from), &faults, ++generation);
 	for (int i = from; i < to; i++)
 		tool_unref(tools[i - from]);
 }
@@ -53,6 +55,7 @@ static int setup(void **state)
 	const struct calls_config config = { .dir_fd = openat(world->dir.fd, "state",
 						     O_RDONLY | O_DIRECTORY | O_CLOEXEC) };
 	world->server.state_fd = config.dir_fd;
+	world->server.forest = &world->forest;
 	world->server.calls = calls_new(NULL, NULL, &config);
 	show_tools(world, 0, 1);
 	*state = world;
@@ -64,7 +67,7 @@ static int teardown(void **state)
 	struct world *world = *state;
 	calls_free(world->server.calls);
 	close(world->server.state_fd);
-	snapshot_unref(world->server.snapshot);
+	snapshot_unref(world->forest.only.snapshot);
 	files_release(&world->server.files);
 	root_unref(world->root);
 	int result = scratch_teardown(&world->scratch);
@@ -78,7 +81,8 @@ static struct listing *list(struct world *world, enum node_kind kind, uid_t uid)
 	const struct fuse_ctx ctx = { .uid = uid, .gid = uid };
 	struct fail why = FAIL_INIT;
 	node_set(&world->server, &dir, kind,
-		kind == NODE_ROOT || kind == NODE_META ? NULL : world->server.snapshot->tools[0]);
+		kind == NODE_ROOT || kind == NODE_META ? NULL
+						       : world->forest.only.snapshot->tools[0]);
 	struct listing *listing = listing_new(&world->server, &dir, &ctx, &why);
 	assert_string_equal(why.text, "");
 	/* Whatever it is of: in order, each offset once, and none that a signed one cannot hold. */
@@ -190,8 +194,8 @@ static void calls_are_those_of_who_looks(void **state)
 		memset(&caller, 0, sizeof(caller));
 		caller.who.uid = (uid_t)(1000 + i % 2);
 		auto_free char *id = xasprintf("job-%d", i);
-		assert_true(calls_reserve(world->server.calls, world->server.snapshot->tools[0],
-				    &caller, id, &why) > 0);
+		assert_true(calls_reserve(world->server.calls,
+				    world->forest.only.snapshot->tools[0], &caller, id, &why) > 0);
 	}
 	struct listing *one = list(world, NODE_CALLS, 1000), *other = list(world, NODE_CALLS, 1002);
 	assert_int_equal(one->count, 2 + 20);
@@ -209,7 +213,7 @@ static void a_directory_that_is_gone_is_an_error(void **state)
 	struct node dir;
 	const struct fuse_ctx ctx = { .uid = 0 };
 	struct fail why = FAIL_INIT;
-	node_set(&world->server, &dir, NODE_TOOL, world->server.snapshot->tools[0]);
+	node_set(&world->server, &dir, NODE_TOOL, world->forest.only.snapshot->tools[0]);
 	assert_null(listing_new(&world->server, &dir, &ctx, &why));
 	assert_int_equal(why.code, -ENOENT);
 }
