@@ -106,7 +106,7 @@ static int open_device(struct fail *why)
 	if (fd >= 0)
 		return fd;
 	const char *hint =
-		errno == ENOENT || errno == ENODEV || errno == ENXIO
+		errno == ENOENT || errno == ENODEV || errno == ENXIO || errno == EPERM
 			? "load the kernel module fuse; in a container, start it with --device /dev/fuse"
 			: "run as root, or give this user the right to use it (chmod 666, on a container's host)";
 	return fail_set(why, -errno, "cannot open " FUSE_DEVICE ": %s (%s)", strerror(errno), hint);

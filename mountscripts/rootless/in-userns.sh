@@ -30,6 +30,10 @@ exec 3<&0
 # shellcheck disable=SC2016 # for the inner shell
 env --default-signal=INT,QUIT unshare --user --map-current-user --keep-caps --mount -- setpriv --pdeathsig KILL -- \
     unshare --pid --fork --kill-child --mount-proc -- sh -c '
+    # The state of a mount is found by its path, which somebody else may have in a namespace of his own: a private place.
+    for state in "${XDG_RUNTIME_DIR:-/dev/shm}/pegfs" "/dev/shm/pegfs-$(id -u)" /run/pegfs; do
+        mkdir -p "$state" 2>/dev/null && mount -t tmpfs -o mode=711 none "$state"
+    done
     # shellcheck disable=SC2086
     ready=$(pegfs mount --foreground --log-level warning --ready-fd 3 $PEGFS_OPTIONS "$PEGFS_MOUNT" 3>&1 >&2 &)
     [ "$ready" = READY ] || exit 1

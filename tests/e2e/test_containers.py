@@ -14,6 +14,7 @@ import pytest
 
 import test_docs
 from lib import deployed
+from lib import mount as mounts
 from lib.mount import EXAMPLES, PEGFS, ROOT
 from lib.podman import STAY
 from lib.programs import Background, check, descendants_of, is_alive, need, run, until
@@ -22,6 +23,8 @@ SCRIPTS = ROOT / "mountscripts"
 HELLO = 'echo \'{"name":"Ada"}\' > /officer/tools/hello/call && cat /officer/tools/hello/result.txt'
 CAPS = "; grep CapPrm /proc/self/status"
 NO_CAPS, SYS_ADMIN = "CapPrm:\t0000000000000000", 1 << 21
+
+of_scripts = pytest.mark.skipif(mounts.VARIANT != "", reason="is about scripts and pages; the plain build has shown it")
 
 
 # ---------------------------------------------------------------- the containers of the tests
@@ -40,6 +43,7 @@ def test_a_container_ends_with_its_test(machine, work):
     assert machine.processes() == {}
 
 
+@of_scripts
 def test_podman_of_the_machine_knows_nothing_of_it(machine):
     with machine.start() as container:
         assert container.exec("id -u").out == "0\n"
@@ -96,12 +100,14 @@ def test_a_container_of_a_user_mounts_by_fusermount3(machine):
     ([*MAY_MOUNT, "--cap-drop", "SETPCAP"], "--cap-add SETPCAP"),
     ([*MAY_MOUNT, "--user", "1000"], "chmod 666"),
     ([*MAY_MOUNT, "--env", "PEGFS_OPTIONS=--run-in moon"], "--run-in 'moon'")])
+@of_scripts
 def test_a_container_that_cannot_mount_says_what_to_add(machine, args, words):
     done = machine.run([ENTRYPOINT, "echo", "not run"], volumes=given(), args=args)
     assert done.status == 1 and words in done.err, done
     assert done.out == ""
 
 
+@of_scripts
 def test_the_layout_of_the_platform(machine, work):
     """R80 to R83: tools and the user's tools read-only, the user's data and the database not."""
     for name in ("user/tools", "data"):
@@ -138,6 +144,7 @@ def test_a_container_that_is_restarted_mounts_anew(machine):
         until(lambda: machine.processes() == {}, what="the end of all that was in it")
 
 
+@of_scripts
 def test_tools_that_come_later_are_shown(machine, work):
     """The container starts before its data directory has anything in it."""
     (work / "data").mkdir()
@@ -183,6 +190,15 @@ def test_a_user_mounts_in_a_user_namespace(rootless, work):
     assert list((work / "pegfs").iterdir()) == [], "its state is cleared away"
 
 
+def test_two_of_a_user_mount_at_the_same_path(rootless, work):
+    argv, env = rootless
+    with Background([*argv, "sh", "-c", "touch $PEGFS_MOUNT/../up; sleep 100"], env=env):
+        until((work / "up").exists, what="the first one")
+        done = run([*argv, "sh", "-c", HELLO.replace("/officer/tools", "$PEGFS_MOUNT")], env=env)
+        assert done.out == "Hello, Ada!\n", done
+
+
+@of_scripts
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
 def test_a_user_namespace_ends_with_its_script(rootless, work, number):
     argv, env = rootless
@@ -203,6 +219,7 @@ def test_root_of_a_users_namespace_mounts(rootless, work):
     assert done.out == "Hello, Ada!\n", done
 
 
+@of_scripts
 def test_a_user_namespace_without_a_mount_point_says_so(rootless, work):
     argv, env = rootless
     done = run([*argv, "true"], env={**env, "PEGFS_MOUNT": work / "none"})
@@ -219,11 +236,11 @@ IDS = 'echo "$(id -u):$(id -g) $(cat /officer/user/note) $(cat "$OFFICER_EMAIL_D
 
 
 class Host:
-    """officer.sh on a machine, with DATA_PATH below the test's directory."""
+    """officer.sh, or officers.sh, on a machine, with DATA_PATH below the test's directory."""
 
     def __init__(self, machine, data):
         self.machine, self.data, self.user, self.prefix = machine, data, "ada@example.org", []
-        self.options, self.env = None, {}
+        self.options, self.env, self.name = None, {}, "officer.sh"
 
     def make_user(self):
         for name in ("tools/ids", "data"):
@@ -239,7 +256,7 @@ class Host:
     def script(self, *words):
         env = {"DATA_PATH": self.data, "PEGFS_OPTIONS": self.options, "PATH": f"{pathlib.Path(PEGFS).parent}:{os.environ['PATH']}",
                **self.env}
-        return run(self.machine.inside(*self.prefix, SCRIPTS / "host/officer.sh", *words), env=env)
+        return run(self.machine.inside(*self.prefix, SCRIPTS / "host" / self.name, *words), env=env)
 
     def up(self):
         done = self.script("up", self.user)
@@ -321,6 +338,7 @@ def capabilities_of_the_unit():
     return re.search(r"^CapabilityBoundingSet=(.*)$", unit, re.M)[1].lower().replace("cap_", "+").split()
 
 
+@of_scripts
 def test_the_capabilities_of_the_unit_are_enough(host):
     host.prefix = ["setpriv", "--bounding-set", ",".join(["-all", *capabilities_of_the_unit()]), "--"]
     host.up()
@@ -354,6 +372,7 @@ def test_a_container_and_the_daemon_start_and_end_in_any_order(host, volumes, ar
         assert "fuse.pegfs" not in container.exec("cat /proc/mounts").out
 
 
+@of_scripts
 def test_a_plain_directory_is_made_a_shared_mount_and_is_none_afterwards(host, work):
     (work / "root").mkdir()
     host.env = {"OFFICER_ROOT": work / "root"}
@@ -377,6 +396,7 @@ def test_what_a_container_uses_is_not_unmounted_unless_lazily(host):
     until(lambda: host.machine.processes() == {}, what="the end of the daemon, with its last user")
 
 
+@of_scripts
 @pytest.mark.parametrize("user, words", [("nobody@example.org", "make it"), ("../data", "no name"), ("tools", "root's")])
 def test_a_user_that_cannot_be_is_refused(host, user, words):
     done = host.script("up", user)
@@ -384,6 +404,7 @@ def test_a_user_that_cannot_be_is_refused(host, user, words):
     assert host.mounts() == [str(OFFICER)] and not (host.data / "tools/tools").exists()
 
 
+@of_scripts
 def test_another_user_is_not_shown_where_one_is(host):
     host.up()
     (host.data / "eve@example.org").mkdir()
@@ -394,6 +415,7 @@ def test_another_user_is_not_shown_where_one_is(host):
     host.down()
 
 
+@of_scripts
 def test_a_read_only_bind_says_so_and_the_page_says_why(host):
     host.up()
     done = host.machine.run(HELLO, volumes=[(OFFICER / "tools", "/officer/tools", "ro")])
@@ -401,6 +423,7 @@ def test_a_read_only_bind_says_so_and_the_page_says_why(host):
     host.down()
 
 
+@of_scripts
 def test_a_mount_that_was_not_propagated_is_only_the_directory(host):
     """rprivate, the default: what is mounted later is never seen."""
     share_officer(host)
@@ -417,6 +440,7 @@ def started(host, this, entrypoint=()):
                               volumes=[*given()[:1], *this.volumes] if entrypoint else this.volumes)
 
 
+@of_scripts
 @pytest.mark.parametrize("read, name", [(deployed.compose, "compose/inside.yaml"),
                                         (deployed.quadlet, "quadlet/agent-inside.container")])
 def test_a_file_for_an_agent_that_mounts_by_itself_runs_as_written(host, read, name):
@@ -431,6 +455,7 @@ def test_a_file_for_an_agent_that_mounts_by_itself_runs_as_written(host, read, n
         assert container.stop() == 0 if "--init" not in this.args else container.stop() in (0, 143)
 
 
+@of_scripts
 @pytest.mark.parametrize("read, name", [(deployed.compose, "compose/host.yaml"),
                                         (deployed.quadlet, "quadlet/agent-host.container")])
 def test_a_file_for_an_agent_with_the_tools_of_its_host_runs_as_written(host, read, name):
@@ -464,6 +489,7 @@ def test_a_pod_with_a_sidecar_runs_as_written(host):
     assert str(empty) not in check(host.machine.inside("cat", "/proc/self/mounts")), "mounts were left on the node"
 
 
+@of_scripts
 def test_a_daemon_set_and_an_agents_pod_run_as_written(host):
     host.machine.need_shared_pids()
     file, run_dir = SCRIPTS / "kubernetes/daemonset.yaml", host.machine.work / "run-officer"
@@ -513,6 +539,7 @@ def podman_of_the_page(machine, directory):
     (directory / "podman").chmod(0o755)
 
 
+@of_scripts
 def test_commands_of_the_page_print_what_it_says(host, work):
     machine = host.machine
     shutil.rmtree(host.data / host.user / "tools/ids")
@@ -537,12 +564,13 @@ def test_commands_of_the_page_print_what_it_says(host, work):
     assert len(test_docs.blocks(PAGE)) == 4
 
 
+@of_scripts
 def test_the_page_names_what_there_is():
     text = PAGE.read_text()
     for name in re.findall(r"`((?:container|rootless|host|compose|quadlet|kubernetes|fstab)/[\w.-]+)`", text):
         assert (SCRIPTS / name).is_file(), name
-    for name in re.findall(r"`(\w+@)\.service`", text):
-        assert (SCRIPTS / f"systemd/{name}.service").is_file(), name
+    for name in re.findall(r"`(\w+@?\.service)`|now (\w+\.service)", text):
+        assert (SCRIPTS / "systemd" / "".join(name)).is_file(), name
     named = [path for path in SCRIPTS.glob("*/*") if path.parent.name not in ("debian", "systemd")]
     assert [path for path in named if path.name not in text] == []
     for option in set(re.findall(r"`(--(?:call|run|callers|sandbox)[a-z-]*)", text)):
@@ -555,6 +583,7 @@ OF_OTHERS = ["fusermount3:", "option allow_other", "Read-only file system", "Per
              "ausearch", ":z"]
 
 
+@of_scripts
 def test_the_messages_of_the_page_are_those_of_the_program():
     """Whoever sees one finds it there: each line of the table begins with what is seen."""
     table = PAGE.read_text().split("## When it does not work")[1].split("\n## ")[0]

@@ -75,7 +75,7 @@ def test_the_package_names_what_it_needs(package):
 def test_a_systemd_unit_is_one(package, work, name):
     need("systemd-analyze")
     unit = work / f"{name}.service"
-    template = package[1] / "lib/systemd/system" / (name.split("@")[0] + "@.service")
+    template = package[1] / "lib/systemd/system" / re.sub("@.*", "@", f"{name}.service", 1).replace("@", "@.service")
     unit.write_text(template.read_text().replace("/usr/", f"{package[1]}/usr/"))
     done = run(["systemd-analyze", "verify", "--man=no", unit])
     assert done.status == 0 and done.err == "", done.err

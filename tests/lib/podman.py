@@ -116,7 +116,9 @@ class Machine:
         make_root(self.root)
         share(self.work)
         # What listens to no signal and reaps is what a pid namespace wants as its first process.
-        script = ("mountpoint -q /sys/fs/cgroup/unified && umount /sys/fs/cgroup/unified; "
+        # State of pegfs and of podman that is found by a path is its own, too.
+        script = ("mount -t tmpfs -o mode=755 none /run; mount -t tmpfs -o mode=1777 none /dev/shm; "
+                  "mountpoint -q /sys/fs/cgroup/unified && umount /sys/fs/cgroup/unified; "
                   "echo $$; trap : TERM; while read -r _; do :; done")
         self.holder = subprocess.Popen(
             ["setpriv", "--pdeathsig=KILL", "--", "unshare", "-m", "--propagation", "unchanged", "-p", "-f",
