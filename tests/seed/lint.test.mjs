@@ -42,9 +42,9 @@ function paramsType(source) {
   return new Map([...body.matchAll(/^ {2}([a-z_0-9]+)(\??):/gm)].map(([, name, mark]) => [name, mark === '?']));
 }
 
-/** Top-level declarations with their leading comment: name -> text. */
+/** Top-level declarations: name -> text. One ends with its line, with what is indented below it, or at a bracket in column 1. */
 function declarationsOf(source) {
-  const starts = /^(?:export )?(?:async )?(?:function|const|class|type) (\w+)[\s\S]*?(?:^[}\])][^\n]*|;)$/gm;
+  const starts = /^(?:export )?(?:async )?(?:function|const|class|type) (\w+)(?:[^\n]*[;}]$|[^\n]*=\n(?: [^\n]*\n)*? [^\n]*;$|[\s\S]*?^[}\])](?:[^\n]*[^\n{])?$)/gm;
   return new Map([...source.matchAll(starts)].map((match) => [match[1], match[0]]));
 }
 
@@ -213,6 +213,11 @@ lint('A20 the TypeScript is erasable', (_tool, code) => {
     'angle-bracket cast': /[=(,]\s*<[A-Z]\w*>\s*[\w({]/,
   };
   return Object.entries(forms).filter(([, form]) => form.test(code)).map(([name]) => name);
+});
+
+test('a declaration is compared whole, and ends where it ends', () => {
+  const texts = ['const a = 1;', 'function f(x) {\n  const y = 1;\n  return y;\n}', 'const b =\n  1 +\n  2;', 'type T = { a: string }', 'export async function g(\n  x,\n) {\n  return x;\n}', 'const c = [\n  1,\n];'];
+  assert.deepEqual([...declarationsOf(texts.join('\n\n')).values()], texts);
 });
 
 test('R46 R47 R85 the helpers that tools share have the same text in each', () => {
