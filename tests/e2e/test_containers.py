@@ -433,6 +433,55 @@ def test_a_mount_that_was_not_propagated_is_only_the_directory(host):
         host.down()
 
 
+# ---------------------------------------------------------------- one daemon for all users
+
+@pytest.fixture
+def all_users(host):
+    """officers.sh, for Ada, who has a tool, and Eve, who has none."""
+    for name in ("tools", "data"):
+        (host.data / "eve@example.org" / name).mkdir(parents=True)
+    host.name, host.env = "officers.sh", {"OFFICER_RUN": host.machine.work / "all"}
+    yield host
+    host.down("--lazy")
+
+
+def words_of(host, user):
+    done = host.script("args", user)
+    assert done.status == 0, done
+    return done.out.split()
+
+
+def test_a_daemon_for_all_shows_each_user_his_own(all_users):
+    host = all_users
+    done = host.script("up")
+    assert (done.status, done.out, done.err) == (0, "", "")
+    assert host.script("up").status == 0
+    (host.data / "ada@example.org/tools/ids/index.sh").write_text("hostname; " + IDS)
+    script = "ls -m /officer/tools; echo {} > /officer/tools/ids/call; cat /officer/tools/ids/result.txt; " + HELLO
+    done = host.machine.run(script, args=[*words_of(host, "ada@example.org"), "--hostname", "adas-own"])
+    assert done.out == "README.md, hello, ids, my_db, prompt.md, tools.json\nadas-own\n0:0 note mail\nHello, Ada!\n", done
+    done = host.machine.run("ls -m /officer/tools; " + HELLO, args=words_of(host, "eve@example.org"))
+    assert done.out == "README.md, hello, my_db, prompt.md, tools.json\nHello, Ada!\n", done
+
+
+def test_a_new_user_has_a_tree_at_once(all_users):
+    host = all_users
+    host.script("up")
+    done = host.script("args", "new@example.org")
+    assert done.status == 1 and "make it" in done.err, done
+    for name in ("tools", "data"):
+        (host.data / "new@example.org" / name).mkdir(parents=True)
+    until(lambda: host.script("args", "new@example.org").status == 0, what="the tree of the new user")
+    with host.machine.start(args=words_of(host, "new@example.org")) as container:
+        assert container.exec(HELLO).out == "Hello, Ada!\n"
+        container.restart()
+        assert container.exec(HELLO).out == "Hello, Ada!\n"
+        done = host.script("down")
+        assert done.status == 0 and "still has it" in done.err, done
+        assert container.exec(HELLO).out == "Hello, Ada!\n", "what a container has stays until it ends"
+    until(lambda: host.machine.processes() == {}, what="the end of the daemon, with its last user")
+
+
 # ---------------------------------------------------------------- the files for Compose, Quadlet, Kubernetes
 
 def started(host, this, entrypoint=()):
@@ -561,7 +610,7 @@ def test_commands_of_the_page_print_what_it_says(host, work):
         with contextlib.suppress(OSError):
             pathlib.Path("/data").rmdir()
     assert not wrong, "\n".join(wrong)
-    assert len(test_docs.blocks(PAGE)) == 4
+    assert len(test_docs.blocks(PAGE)) == 5
 
 
 @of_scripts

@@ -71,7 +71,7 @@ def test_the_package_names_what_it_needs(package):
         assert re.search(rf"(?:^|, ){name}", depends), depends
 
 
-@pytest.mark.parametrize("name", ["pegfs@officer-tools", "officer@ada\\x40example.org"])
+@pytest.mark.parametrize("name", ["pegfs@officer-tools", "officer@ada\\x40example.org", "officers"])
 def test_a_systemd_unit_is_one(package, work, name):
     need("systemd-analyze")
     unit = work / f"{name}.service"
