@@ -145,6 +145,8 @@ def test_wrong_use_is_told(words):
 
 def test_the_servers_own_options_are_its_own(work, tools):
     assert imported(tools, PEGFS, "mcp", "--tools", EXAMPLES) == ["hello", "my_db"]
+    if os.environ.get("PEGFS_VARIANT"):
+        pytest.skip("AddressSanitizer wants more memory than a tool's process may have")
     done = run([PEGFS, "call", "--tools", str(tools), "hello", "name=Ada"], env=NO_TREE)
     assert (done.status, done.out) == (0, "Hello, Ada!\n")
 
