@@ -256,6 +256,33 @@ static bool is_shown(mode_t mode)
 	return S_ISREG(mode) || S_ISDIR(mode) || S_ISLNK(mode);
 }
 
+/*
+ * Who may not enter the tool's directory may not read what is in it here either. The tool itself is shown
+ * to all, so its directory's mode has to be taken from the files.
+ */
+static int close_off(const struct tool *tool, struct stat *st)
+{
+	struct stat dir;
+	auto_close int fd = source_open_tool(tool);
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &dir) < 0)
+		return -errno;
+	const bool has_group = st->st_gid == dir.st_gid;
+	const mode_t others = st->st_mode & S_IRWXO;
+	if (!(dir.st_mode & (has_group ? S_IXGRP : S_IXOTH)))
+		st->st_mode &= ~(mode_t)S_IRWXG;
+	if (dir.st_mode & S_IXOTH)
+		return 0;
+	st->st_mode &= ~(mode_t)S_IRWXO;
+	/* The directory's owner reads on what was another's and open to all. */
+	if (st->st_uid != dir.st_uid && S_ISREG(st->st_mode) && others) {
+		st->st_uid = dir.st_uid;
+		st->st_mode = (st->st_mode & ~(mode_t)S_IRWXU) | others << 6;
+	}
+	return 0;
+}
+
 int file_look(const struct tool *tool, const char *path, struct stat *st)
 {
 	auto_close int fd = source_open_file(tool, path, O_PATH | O_NOFOLLOW);
@@ -263,7 +290,9 @@ int file_look(const struct tool *tool, const char *path, struct stat *st)
 		return fd;
 	if (fstat(fd, st) < 0)
 		return -errno;
-	return is_shown(st->st_mode) ? 0 : -ENOENT;
+	if (!is_shown(st->st_mode))
+		return -ENOENT;
+	return S_ISLNK(st->st_mode) ? 0 : close_off(tool, st);
 }
 
 void file_show(const struct file *file, struct stat *st)

@@ -11,7 +11,7 @@ import stat
 import pytest
 
 from lib.mount import BROKEN, EXAMPLES, FIXTURES, USER
-from lib.programs import check, need, run, until
+from lib.programs import OTHER_USER, THIRD_USER, check, need, run, until
 
 SYNTHESIZED = ["schema.json", "prompt.md", "call", "result.json", "result.txt", "log"]
 ROOT_FILES = ["README.md", "prompt.md", "tools.json"]
@@ -301,6 +301,22 @@ def test_nothing_outside_a_tool_can_be_reached(work, new_mount):
     for name in ("fifo", "device"):
         with pytest.raises(OSError):
             os.open(mount / "sly" / name, os.O_RDONLY | os.O_NONBLOCK)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs a second user")
+def test_files_in_a_directory_that_others_may_not_enter_are_closed_to_them(work, new_mount):
+    tool = put_tool(work / "tools", "private")
+    (tool / "token").write_text("of the owner")
+    (tool / "token").chmod(0o644)
+    os.chown(tool, THIRD_USER, THIRD_USER)
+    tool.chmod(0o700)
+    mount = new_mount(tools=(work / "tools",))
+    read = ["cat", mount / "private/token"]
+    assert run(read, uid=OTHER_USER).status != 0
+    assert run(read, uid=THIRD_USER).out == run(read).out == "of the owner"
+    assert run(["cat", mount / "private/prompt.md"], uid=OTHER_USER).status == 0
+    tool.chmod(0o755)
+    until(lambda: run(read, uid=OTHER_USER).out == "of the owner", what="the file that is open to all again")
 
 
 def test_tool_directory_that_is_a_link_out_of_the_source_is_no_way_out(work, new_mount):
