@@ -96,6 +96,12 @@ bool watch_sees(const struct watch *watch, const struct tool *tool);
  */
 bool watch_hurry(struct watch *watch, const struct tool *tool);
 
+/*
+ * To be called once, before anybody is shown anything: where a source's path leads elsewhere since the
+ * scan, perhaps because what was scanned is about to be removed, it is scanned anew.
+ */
+void watch_catch_up(struct watch *watch);
+
 struct watch_stats watch_stats(const struct watch *watch);
 
 #endif

@@ -55,6 +55,19 @@ static void enter(struct watch *watch, struct watch_source *source)
 	}
 }
 
+void watch_catch_up(struct watch *watch)
+{
+	bool is_behind = false;
+	for (size_t i = 0; i < watch->count; i++) {
+		if (!leads_elsewhere(watch, watch->sources[i]))
+			continue;
+		enter(watch, watch->sources[i]);
+		is_behind = true;
+	}
+	if (is_behind)
+		watch_settle(watch);
+}
+
 bool watch_hurry(struct watch *watch, const struct tool *tool)
 {
 	struct watch_source *source = source_of(watch, tool);

@@ -329,6 +329,28 @@ static void a_flipped_link_is_followed_as_soon_as_a_file_is_missed(void **state)
 	wait_for(world, "a=two b=edited|");
 }
 
+/* Found by tests/chaos: what was scanned was removed before anybody looked. */
+static void a_link_that_is_flipped_after_the_scan_is_caught_up_with(void **state)
+{
+	struct world *world = *state;
+	write_tool(world, "one/a", "a", "one");
+	write_tool(world, "two/a", "a", "two");
+	assert_int_equal(symlinkat("one", world->scratch->fd, "s"), 0);
+	const struct watch_config config = { .poll_ms = NO_POLL_MS };
+	start_with(world, "s", &config);
+	watch_catch_up(world->watch);
+	assert_int_equal(world->snapshots, 0);
+	assert_int_equal(symlinkat("two", world->scratch->fd, "new"), 0);
+	rename_in(world, "new", "s");
+	assert_int_equal(io_remove_tree(world->scratch->fd, "one"), 0);
+	watch_catch_up(world->watch);
+	auto_buf struct buf out = BUF_INIT(1 << 20);
+	describe(world, &out);
+	assert_string_equal(buf_str(&out), "a=two|");
+	write_manifest(world, "two/a", "a", "edited");
+	wait_for(world, "a=edited|");
+}
+
 static void a_tool_that_is_swapped_is_new_as_a_whole(void **state)
 {
 	struct world *world = *state;
@@ -954,6 +976,7 @@ int main(void)
 		world_test(r12_the_global_tool_comes_back_when_its_override_goes),
 		world_test(r12_the_global_tool_is_there_as_soon_as_its_override_is_missed),
 		world_test(a_flipped_link_is_followed_as_soon_as_a_file_is_missed),
+		world_test(a_link_that_is_flipped_after_the_scan_is_caught_up_with),
 		world_test(a_tool_that_is_swapped_is_new_as_a_whole),
 		world_test(a_tool_that_is_replaced_is_never_missing),
 		world_test(a_file_is_read_when_it_was_written_to_the_end),
