@@ -4,15 +4,13 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +25,7 @@
 #include "fs/mount.h"
 #include "fs/options.h"
 #include "fs/state.h"
+#include "fs/store.h"
 #include "fs/supervisor.h"
 
 #define END_LIMIT_MS 5000
@@ -54,26 +53,9 @@ struct mounted {
 	const struct mount_options *options;
 	struct waiter waiter;
 	struct statedir state;
-	bool is_told; /* systemd, that the mount is ready */
+	struct store store; /* the service manager's, where one has started us */
+	bool is_told;       /* the manager, that the mount is ready */
 };
-
-/* systemd's protocol for a service of Type=notify (sd_notify(3)), where it has started us. */
-static void tell_systemd(void)
-{
-	const char *path = getenv("NOTIFY_SOCKET");
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	size_t len = path ? strlen(path) : 0;
-	if (len == 0 || len >= sizeof(address.sun_path))
-		return;
-	memcpy(address.sun_path, path, len);
-	if (*path == '@')
-		address.sun_path[0] = '\0';
-	static const char ready[] = "READY=1";
-	auto_close int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || sendto(fd, ready, strlen(ready), MSG_NOSIGNAL, (struct sockaddr *)&address,
-			      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)) < 0)
-		log_errno(LOG_LEVEL_WARNING, "cannot tell systemd that the mount is ready");
-}
 
 static void on_news(void *arg, const struct supervisor_news *news)
 {
@@ -83,8 +65,8 @@ static void on_news(void *arg, const struct supervisor_news *news)
 		.generation = news->generation,
 		.failed_reloads = news->failed_reloads };
 	statedir_tell(&mounted->state, &told);
-	if (!mounted->is_told)
-		tell_systemd();
+	if (!mounted->is_told && store_say(&mounted->store, "READY=1") < 0)
+		log_errno(LOG_LEVEL_WARNING, "cannot tell systemd that the mount is ready");
 	mounted->is_told = true;
 	if (waiter->fd >= 0) {
 		if (io_write_all(waiter->fd, "READY\n", 6) < 0)
@@ -136,6 +118,104 @@ static char *own_path(void)
 	return xstrdup(path);
 }
 
+/* What the supervisor needs, made or taken back. All owned; supervisor_run() closes fuse_fd. */
+struct parts {
+	struct state *state;
+	int fuse_fd, state_fd, covered_fd, put_by_fd;
+};
+
+static void release_parts(struct parts *parts)
+{
+	state_unmap(parts->state);
+	auto_close_fd(&parts->state_fd);
+	auto_close_fd(&parts->covered_fd);
+	auto_close_fd(&parts->put_by_fd);
+}
+
+/* Mounts. 0 or *why, with nothing left but what is in *parts. */
+static int make_parts(struct mounted *mounted, struct parts *parts, struct fail *why)
+{
+	const struct mount_options *options = mounted->options;
+	if (mount_prepare(options->mountpoint, why) < 0)
+		return why->code;
+	parts->covered_fd = open(options->mountpoint, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (parts->covered_fd < 0)
+		return fail_errno(why, "mount point '%s'", options->mountpoint);
+	parts->put_by_fd = memfd_create("pegfs-put-by", MFD_CLOEXEC);
+	if (parts->put_by_fd < 0)
+		return fail_errno(why, "cannot make a memory file");
+	parts->fuse_fd = mount_attach(options, why);
+	parts->state_fd = parts->fuse_fd < 0 ? -1 : state_make(&parts->state, why);
+	if (parts->state && statedir_make(&mounted->state, options->mountpoint, why) == 0 &&
+		read_init(parts->fuse_fd, parts->state, why) == 0)
+		return 0;
+	if (parts->fuse_fd >= 0) {
+		on_end(mounted, false);
+		close(take_fd(&parts->fuse_fd));
+	}
+	return why->code;
+}
+
+static bool is_connected(int fuse_fd)
+{
+	struct pollfd fuse = { .fd = fuse_fd };
+	return poll(&fuse, 1, 0) >= 0 && !(fuse.revents & POLLERR);
+}
+
+/* The mount of a supervisor that was killed: of the descriptors that the manager has kept. */
+static int take_parts(struct mounted *mounted, struct parts *parts, struct fail *why)
+{
+	int *fds = mounted->store.fds;
+	if (!is_connected(fds[STORE_FUSE]))
+		return fail_set(why, -ENOTCONN, "it was unmounted");
+	parts->state = state_map(fds[STORE_STATE], why);
+	if (!parts->state || statedir_adopt(&mounted->state, mounted->options->mountpoint,
+				     take_fd(&fds[STORE_LOCK]), why) < 0) {
+		state_unmap(parts->state);
+		parts->state = NULL;
+		statedir_release(&mounted->state);
+		return why->code;
+	}
+	parts->fuse_fd = take_fd(&fds[STORE_FUSE]);
+	parts->state_fd = take_fd(&fds[STORE_STATE]);
+	parts->covered_fd = take_fd(&fds[STORE_COVERED]);
+	parts->put_by_fd = take_fd(&fds[STORE_PUT_BY]);
+	return 0;
+}
+
+/* Whether there was a mount to go on with. One that cannot be gone on with is let go. */
+static bool take_back(struct mounted *mounted, struct parts *parts)
+{
+	struct fail why = FAIL_INIT;
+	struct store *store = &mounted->store;
+	if (store_is_empty(store))
+		return false;
+	if (!store_is_complete(store))
+		fail_set(&why, -EBADF, "not all descriptors have come back");
+	else if (take_parts(mounted, parts, &why) == 0)
+		return true;
+	log_msg(LOG_LEVEL_WARNING,
+		"cannot go on with the mount at '%s' that was there: %s; it is made anew",
+		mounted->options->mountpoint, why.text);
+	store_forget(store);
+	store_close_taken(store);
+	return false;
+}
+
+static void keep_parts(const struct mounted *mounted, const struct parts *parts)
+{
+	const int fds[STORE_FDS] = { [STORE_FUSE] = parts->fuse_fd,
+		[STORE_STATE] = parts->state_fd,
+		[STORE_COVERED] = parts->covered_fd,
+		[STORE_PUT_BY] = parts->put_by_fd,
+		[STORE_LOCK] = mounted->state.lock_fd };
+	for (int which = 0; which < STORE_FDS; which++)
+		if (store_keep(&mounted->store, (enum store_fd)which, fds[which]) < 0)
+			log_errno(LOG_LEVEL_WARNING,
+				"the mount will not outlive its supervisor: the service manager "
+				"does not listen");
+}
+
 /* Mounts, and stays with the mount until it ends. The exit status; or *why. */
 static int supervise(struct mounted *mounted, struct fail *why)
 {
@@ -143,39 +223,34 @@ static int supervise(struct mounted *mounted, struct fail *why)
 	auto_free char *program = own_path();
 	char command[] = "serve";
 	char *const argv[] = { program, command, options->mountpoint, NULL };
-	struct state *state = NULL;
+	struct parts parts = { .fuse_fd = -1, .state_fd = -1, .covered_fd = -1, .put_by_fd = -1 };
 	auto_close int options_fd = options_save(options, why);
-	if (!why->code)
-		mount_prepare(options->mountpoint, why);
-	auto_close int covered_fd =
-		why->code ? -1 : open(options->mountpoint, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (covered_fd < 0 && !why->code)
-		fail_errno(why, "mount point '%s'", options->mountpoint);
-	int fuse_fd = why->code ? -1 : mount_attach(options, why);
-	auto_close int state_fd = fuse_fd < 0 ? -1 : state_make(&state, why);
-	auto_close int put_by_fd = memfd_create("pegfs-put-by", MFD_CLOEXEC);
-	if (put_by_fd < 0 && !why->code)
-		fail_errno(why, "cannot make a memory file");
-	if (!state || why->code || statedir_make(&mounted->state, options->mountpoint, why) < 0 ||
-		read_init(fuse_fd, state, why) < 0) {
-		if (fuse_fd >= 0) {
-			on_end(mounted, false);
-			close(fuse_fd);
-		}
+	if (options_fd < 0)
+		return COMMAND_FAILED;
+	bool is_taken_over = take_back(mounted, &parts);
+	if (!is_taken_over && make_parts(mounted, &parts, why) < 0) {
+		release_parts(&parts);
 		return COMMAND_FAILED;
 	}
-	const struct supervisor_setup setup = { .fuse_fd = fuse_fd,
-		.state_fd = state_fd,
+	if (!is_taken_over)
+		keep_parts(mounted, &parts);
+	const struct supervisor_setup setup = { .fuse_fd = parts.fuse_fd,
+		.state_fd = parts.state_fd,
 		.options_fd = options_fd,
-		.covered_fd = covered_fd,
-		.put_by_fd = put_by_fd,
-		.state = state,
+		.covered_fd = parts.covered_fd,
+		.put_by_fd = parts.put_by_fd,
+		.state = parts.state,
+		.store = &mounted->store,
+		.is_taken_over = is_taken_over,
 		.argv = argv,
 		.watchdog_ms = options->watchdog_ms,
 		.on_news = on_news,
 		.on_end = on_end,
 		.arg = mounted };
-	return supervisor_run(&setup);
+	int status = supervisor_run(&setup);
+	store_forget(&mounted->store);
+	release_parts(&parts);
+	return status;
 }
 
 static int serve(const struct mount_options *options, struct waiter waiter)
@@ -183,8 +258,10 @@ static int serve(const struct mount_options *options, struct waiter waiter)
 	struct fail why = FAIL_INIT;
 	struct mounted mounted = { .options = options, .waiter = waiter, .state = STATEDIR_INIT };
 	log_set_level(options->log_level);
+	store_open(&mounted.store);
 	int status = supervise(&mounted, &why);
 	statedir_remove(&mounted.state);
+	store_release(&mounted.store);
 	return why.code ? command_failed("mount", why.text) : status;
 }
 

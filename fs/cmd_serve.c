@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -31,6 +33,17 @@ static void hide_descriptors(void)
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
+/* Until its very end: the next supervisor waits for that. So the descriptor is never closed. */
+static void hold_lock(void)
+{
+	char path[32];
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", SUPERVISOR_STATE_FD);
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0 || flock(fd, LOCK_SH) < 0)
+		log_errno(
+			LOG_LEVEL_WARNING, "a supervisor that takes over would not wait for this");
+}
+
 static int serve(int argc, char **argv)
 {
 	struct mount_options options;
@@ -42,12 +55,15 @@ static int serve(int argc, char **argv)
 	prctl(PR_SET_NAME, "pegfs");
 	int status = COMMAND_FAILED;
 	struct state *state = state_map(SUPERVISOR_STATE_FD, &why);
-	if (!state)
+	if (state)
+		state_make_resident(state);
+	else
 		status = why.code == -EPROTO ? SUPERVISOR_EXIT_REFUSED : COMMAND_FAILED;
 	int loaded = options_load(&options, SUPERVISOR_OPTIONS_FD, &why);
 	/* It may have died between the fork and here. */
 	if (state && (pid_t)state->supervisor_pid != getppid())
 		raise(SIGKILL);
+	hold_lock();
 	if (loaded == 0 && state) {
 		log_set_level(options.log_level);
 		if (!options.foreground)

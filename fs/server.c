@@ -422,6 +422,7 @@ static int take_over(struct server *server, const struct statedir *state, struct
 	struct state_counters *counters = &server->state->counters;
 	struct calls_stats calls;
 	forest_take_over(server->forest, state->fd);
+	watch_catch_up(server->watch);
 	note_tree(server);
 	audit_server(&server->audit, server->state->generation);
 	audit_tree(server);

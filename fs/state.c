@@ -32,7 +32,7 @@ int state_make(struct state **state, struct fail *why)
 }
 
 /* Where it may not be locked it is at least there now; only swapping could take it away again. */
-static void make_resident(struct state *state)
+void state_make_resident(struct state *state)
 {
 	if (mlock(state->receive, sizeof(state->receive)) == 0)
 		return;
@@ -64,8 +64,6 @@ struct state *state_map(int fd, struct fail *why)
 		state_unmap(state);
 		return NULL;
 	}
-	if (state)
-		make_resident(state);
 	return state;
 }
 

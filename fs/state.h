@@ -18,7 +18,7 @@
 #include "core/base/fail.h"
 
 /* To be raised with each change below: a server of another layout refuses to take over. */
-#define STATE_LAYOUT 4
+#define STATE_LAYOUT 5
 
 #define STATE_INIT_MAX 512
 #define STATE_REQUESTS 16384
@@ -82,6 +82,7 @@ struct state_current {
 
 struct state_counters {
 	uint64_t restarts; /* servers started because one had died */
+	uint64_t supervisor_restarts; /* of the supervisor, by its manager */
 	uint64_t reloads;  /* servers started because it was asked for */
 	uint64_t resends;  /* requests that were served again */
 	uint64_t
@@ -121,8 +122,11 @@ struct state {
 /* Makes the memory file; *state is mapped. Its descriptor, the caller's, or *why. */
 int state_make(struct state **state, struct fail *why);
 
-/* Maps one for a server. NULL and *why, also where its layout is another one. */
+/* Maps one that another process has made. NULL and *why, also where its layout is another one. */
 struct state *state_map(int fd, struct fail *why);
+
+/* For a server: has the receive buffer in memory for good. */
+void state_make_resident(struct state *state);
 void state_unmap(struct state *state); /* NULL is allowed */
 
 /* Blames the request or the host that the server was busy with. Returns whether there was one. */

@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -26,6 +28,7 @@
 #define PAUSE_MAX_MS 1000
 #define END_LIMIT_MS 8000 /* for a server to release everything */
 #define REAP_LIMIT_MS 3000
+#define ORPHAN_LIMIT_MS 5000
 
 struct server_process {
 	pid_t pid; /* 0: none */
@@ -41,9 +44,11 @@ struct supervisor {
 	int exe_fd;                          /* the program that served last */
 	int next_fd;                         /* a newer one that is being tried; -1: none */
 	struct server_process current, next; /* next: of a reload, until the current one is gone */
-	int hosts[STATE_HOSTS][SUPERVISOR_HOST_FDS]; /* -1: not held */
-	unsigned quick;                              /* servers in a row that died at once */
-	uint64_t restart_ms;                         /* when the next one is due; 0: none is */
+	int hosts[STATE_HOSTS][SUPERVISOR_HOST_FDS];     /* -1: not held */
+	bool stored[STATE_HOSTS], unstored[STATE_HOSTS]; /* the store has them; is to be told */
+	bool has_unstored;
+	unsigned quick;      /* servers in a row that died at once */
+	uint64_t restart_ms; /* when the next one is due; 0: none is */
 	bool was_ready, ending, is_disconnected;
 	struct supervisor_news news;
 	int status;
@@ -130,10 +135,41 @@ static void close_all(const int *fds, size_t count)
 		close(fds[i]);
 }
 
-static void drop_host(struct supervisor *supervisor, uint32_t slot)
+/* Where the manager is slow to listen it is told later. */
+static void store_host(struct supervisor *supervisor, uint32_t slot)
 {
+	const int *fds = supervisor->hosts[slot];
+	bool had = supervisor->stored[slot];
+	supervisor->unstored[slot] =
+		(had || fds[0] >= 0) &&
+		store_set_host(supervisor->setup->store, slot, fds, had) == -EAGAIN;
+	supervisor->stored[slot] = fds[0] >= 0 || supervisor->unstored[slot];
+	supervisor->has_unstored = supervisor->has_unstored || supervisor->unstored[slot];
+}
+
+static void store_what_is_left(struct supervisor *supervisor)
+{
+	if (!supervisor->has_unstored)
+		return;
+	supervisor->has_unstored = false;
+	for (uint32_t slot = 0; slot < STATE_HOSTS; slot++)
+		if (supervisor->unstored[slot])
+			store_host(supervisor, slot);
+}
+
+static void close_host(struct supervisor *supervisor, uint32_t slot)
+{
+	/* The manager may be slow to close its copy, and the warden waits for the last one. */
+	if (supervisor->hosts[slot][SUPERVISOR_HOST_CONTROL] >= 0)
+		shutdown(supervisor->hosts[slot][SUPERVISOR_HOST_CONTROL], SHUT_RDWR);
 	for (size_t i = 0; i < SUPERVISOR_HOST_FDS; i++)
 		close_fd(&supervisor->hosts[slot][i]);
+}
+
+static void drop_host(struct supervisor *supervisor, uint32_t slot)
+{
+	close_host(supervisor, slot);
+	store_host(supervisor, slot);
 }
 
 /* What no server will ask for: of a host that was not noted, or with which servers crash. */
@@ -187,8 +223,9 @@ static void keep_host(struct supervisor *supervisor, uint32_t slot, const int *f
 		close_all(fds, count);
 		return;
 	}
-	drop_host(supervisor, slot);
+	close_host(supervisor, slot);
 	memcpy(supervisor->hosts[slot], fds, sizeof(supervisor->hosts[slot]));
+	store_host(supervisor, slot);
 }
 
 /* ---- what servers say */
@@ -461,6 +498,7 @@ static void step(struct supervisor *supervisor)
 	if (fds[2].revents & POLLIN)
 		hear(supervisor, &supervisor->next);
 	reap(supervisor);
+	store_what_is_left(supervisor);
 	if (!supervisor->ending) {
 		start_if_due(supervisor);
 		watch_for_hang(supervisor);
@@ -503,6 +541,46 @@ static void end_hosts(struct supervisor *supervisor)
 		if (pid == 0)
 			nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
 	}
+}
+
+/*
+ * Servers of an earlier supervisor are killed with it, but perhaps not gone yet: one of them may take a
+ * request from the kernel that nobody would answer then. Each holds a lock until its last thread ends.
+ */
+static bool wait_for_orphans(const struct supervisor *supervisor)
+{
+	char path[32];
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", supervisor->setup->state_fd);
+	auto_close int fd = open(path, O_RDWR | O_CLOEXEC);
+	uint64_t limit_ms = state_now_ms() + ORPHAN_LIMIT_MS;
+	while (fd >= 0 && state_now_ms() < limit_ms) {
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+			return true;
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+	}
+	log_msg(LOG_LEVEL_ERROR, "a server of the supervisor before does not end");
+	return false;
+}
+
+/* What an earlier supervisor has left with the manager. */
+static bool take_over(struct supervisor *supervisor)
+{
+	const struct supervisor_setup *setup = supervisor->setup;
+	if (!setup->is_taken_over)
+		return true;
+	supervisor->was_ready = true;
+	setup->state->counters.supervisor_restarts++;
+	for (uint32_t slot = 0; slot < STATE_HOSTS; slot++) {
+		memcpy(supervisor->hosts[slot], setup->store->hosts[slot],
+			sizeof(supervisor->hosts[slot]));
+		memset(setup->store->hosts[slot], -1, sizeof(setup->store->hosts[slot]));
+		supervisor->stored[slot] = supervisor->hosts[slot][0] >= 0;
+	}
+	if (!wait_for_orphans(supervisor))
+		return false;
+	setup->state->current = (struct state_current){ .unique = 0 };
+	drop_lost_hosts(supervisor);
+	return true;
 }
 
 static int take_signals(void)
@@ -557,7 +635,7 @@ int supervisor_run(const struct supervisor_setup *setup)
 		.next.control_fd = -1 };
 	memset(supervisor.hosts, -1, sizeof(supervisor.hosts));
 	setup->state->supervisor_pid = (int32_t)getpid();
-	if (!prepare(&supervisor) ||
+	if (!prepare(&supervisor) || !take_over(&supervisor) ||
 		!start_server(&supervisor, &supervisor.current, supervisor.exe_fd)) {
 		supervisor.ending = true;
 		supervisor.status = 1;

@@ -14,6 +14,7 @@
 
 #include "core/base/fail.h"
 #include "fs/state.h"
+#include "fs/store.h"
 
 enum supervisor_fd {
 	SUPERVISOR_FUSE_FD = 3, /* /dev/fuse */
@@ -40,7 +41,8 @@ enum supervisor_word {
 	SUPERVISOR_END,      /* to the server: release everything and end */
 };
 
-#define SUPERVISOR_HOST_FDS 3
+#define SUPERVISOR_HOST_FDS STORE_HOST_FDS
+#define SUPERVISOR_HOST_CONTROL 2 /* of them: the warden ends when it is closed (keeper.h) */
 
 struct supervisor_message {
 	uint32_t word;
@@ -63,6 +65,9 @@ struct supervisor_news {
 struct supervisor_setup {
 	int fuse_fd, state_fd, options_fd, covered_fd, put_by_fd;
 	struct state *state;
+	/* The manager's; its host descriptors, those of an earlier supervisor, are taken. */
+	struct store *store;
+	bool is_taken_over;   /* an earlier supervisor had the mount */
 	char *const *argv;    /* of a server */
 	unsigned watchdog_ms; /* longest time for one request or message; 0: for ever */
 	/* A server serves: the first one, or another one; or a reload has failed. */

@@ -542,7 +542,10 @@ void host_free(struct host *host)
 		return;
 	loop_unwatch_child(&host->watch);
 	loop_remove_fd(&host->control_entry);
-	auto_close_fd(&host->child.control_fd); /* at which the warden ends everything */
+	/* At which the warden ends everything, whoever else has a copy of it. */
+	if (host->child.control_fd >= 0)
+		shutdown(host->child.control_fd, SHUT_RDWR);
+	auto_close_fd(&host->child.control_fd);
 	unkeep(host);
 	/* It looks for processes and kills them: some milliseconds. Not one's own is not awaited. */
 	while (host->child.warden_pid > 0 && host->state != HOST_GONE &&

@@ -232,6 +232,19 @@ int statedir_get_secret(const struct statedir *dir, uint8_t *bytes, size_t len, 
 				     strerror(-result));
 }
 
+int statedir_adopt(struct statedir *dir, const char *mountpoint, int lock_fd, struct fail *why)
+{
+	struct stat there, held;
+	dir->lock_fd = lock_fd;
+	if (statedir_open(dir, mountpoint, why) < 0)
+		return why->code;
+	if (fstatat(dir->fd, LOCK_NAME, &there, AT_SYMLINK_NOFOLLOW) < 0 ||
+		fstat(lock_fd, &held) < 0 || there.st_dev != held.st_dev ||
+		there.st_ino != held.st_ino)
+		return fail_set(why, -ESTALE, "the state directory '%s' is another one", dir->path);
+	return 0;
+}
+
 void statedir_release(struct statedir *dir)
 {
 	if (dir->calls_fd >= 0)

@@ -32,6 +32,12 @@ int statedir_make(struct statedir *dir, const char *mountpoint, struct fail *why
 int statedir_open(struct statedir *dir, const char *mountpoint, struct fail *why);
 void statedir_release(struct statedir *dir);
 
+/*
+ * Opens the one whose lock an earlier process of this kind has left open: lock_fd, which is taken. 0
+ * or *why, where it is another one's.
+ */
+int statedir_adopt(struct statedir *dir, const char *mountpoint, int lock_fd, struct fail *why);
+
 /* Random bytes that nobody else knows, the same for all who open the directory. 0 or *why. */
 int statedir_get_secret(const struct statedir *dir, uint8_t *bytes, size_t len, struct fail *why);
 

@@ -69,6 +69,8 @@ def mount_entry(path):
 class Mount:
     """env: the daemon's environment; tool_env: what its tools get besides (--env)."""
 
+    is_managed = False  # whether its supervisor is started again when it was killed (manager.py)
+
     def __init__(self, work, tools=(EXAMPLES, FIXTURES), env=None, tool_env=None, args=(), uid=None,
                  at=None, program=PEGFS, data=None):
         self.work = pathlib.Path(work)

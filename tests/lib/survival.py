@@ -36,9 +36,10 @@ def server_of(mount):
 
 
 def hosts_of(mount):
-    """(host, its warden) of each tool host that is there."""
+    """(host, its warden) of each tool host that is there; where its supervisor died, this process has it."""
     found = []
-    for pid in [pid for parent in (mount.pid, server_of(mount)) if parent for pid in children(parent)]:
+    parents = (mount.pid, server_of(mount), os.getpid() if mount.is_managed else None)
+    for pid in [pid for parent in parents if parent for pid in children(parent)]:
         words = words_of(pid)
         if words and words[0].endswith(b"/warden"):
             found.append((int(words[1]), pid))

@@ -88,7 +88,8 @@ class Readers(Client):
 
     def same(self, what, seen, wanted):
         if seen is not None and seen != wanted:
-            self.report.fail(f"{what}: not what it was")
+            other = set(seen) ^ set(wanted) if isinstance(seen, list) else ""
+            self.report.fail(f"{what}: not what it was {other}")
 
     def step(self):
         timed = self.report.timed
