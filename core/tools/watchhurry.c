@@ -59,7 +59,7 @@ void watch_catch_up(struct watch *watch)
 {
 	bool is_behind = false;
 	for (size_t i = 0; i < watch->count; i++) {
-		if (!leads_elsewhere(watch, watch->sources[i]))
+		if (!watch->sources[i] || !leads_elsewhere(watch, watch->sources[i]))
 			continue;
 		enter(watch, watch->sources[i]);
 		is_behind = true;
