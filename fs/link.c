@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -55,6 +56,8 @@ static int hear(
 	while (got < 0 && errno == EINTR);
 	if (got < 0)
 		return -errno;
+	if (got == 0)
+		return -ECONNRESET; /* nobody is there any more */
 	int count = (int)fdtake(&header, fds, KEEPER_FDS);
 	if (got != (ssize_t)sizeof(*message)) {
 		for (int i = 0; i < count; i++)
@@ -86,6 +89,12 @@ void link_hear(struct link *link)
 		return;
 	for (int i = 0; i < count; i++)
 		close(fds[i]);
+	/*
+	 * The supervisor has died: so does this one, at once, as it would a moment later by its signal.
+	 * Whoever waits for an answer must not get one from here: there may be a next supervisor.
+	 */
+	if (count == -ECONNRESET)
+		raise(SIGKILL);
 	if (count < 0 || message.word == SUPERVISOR_END)
 		link->is_to_end = true;
 }
@@ -121,6 +130,8 @@ static int take_host(void *arg, size_t slot, int fds[KEEPER_FDS])
 		return result;
 	for (;;) {
 		int count = hear(link, &message, fds, 0);
+		if (count == -ECONNRESET)
+			raise(SIGKILL); /* as in link_hear() */
 		if (count < 0)
 			return count;
 		if (message.word == SUPERVISOR_KEPT && count == KEEPER_FDS)
