@@ -138,8 +138,8 @@ static void render_hosts(const struct server *server, struct buf *out)
 static void render_survival(const struct state_counters *counters, struct buf *out)
 {
 	counter(out, "restarts_total", "Servers started because one had died.", counters->restarts);
-	counter(out, "supervisor_restarts_total",
-		"Supervisors started because one had died.", counters->supervisor_restarts);
+	counter(out, "supervisor_restarts_total", "Supervisors started because one had died.",
+		counters->supervisor_restarts);
 	counter(out, "reloads_total", "Servers started by pegfs reload.", counters->reloads);
 	counter(out, "hangs_total", "Servers killed by the watchdog.", counters->hangs);
 	counter(out, "resends_total", "Requests served again by another server.",

@@ -77,7 +77,7 @@ static mode_t type_of(int dir_fd, const struct dirent *entry)
 {
 	struct stat st;
 	if (entry->d_type != DT_UNKNOWN)
-		return DTTOIF(entry->d_type);
+		return (mode_t)DTTOIF(entry->d_type);
 	return fstatat(dir_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? 0
 									    : st.st_mode & S_IFMT;
 }
