@@ -81,10 +81,10 @@ struct state_current {
 };
 
 struct state_counters {
-	uint64_t restarts; /* servers started because one had died */
+	uint64_t restarts;            /* servers started because one had died */
 	uint64_t supervisor_restarts; /* of the supervisor, by its manager */
-	uint64_t reloads;  /* servers started because it was asked for */
-	uint64_t resends;  /* requests that were served again */
+	uint64_t reloads;             /* servers started because it was asked for */
+	uint64_t resends;             /* requests that were served again */
 	uint64_t
 		quarantined; /* requests that were answered with EIO since servers crash with them */
 	uint64_t hangs;      /* servers killed by the watchdog */
