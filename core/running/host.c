@@ -13,7 +13,6 @@
 #include "core/base/log.h"
 #include "core/base/xalloc.h"
 #include "core/running/printed.h"
-#include "core/running/quiet.h"
 #include "core/running/warden.h"
 
 /* Bytes taken from the socket in one turn. */
@@ -30,14 +29,9 @@
 /* A host that has not come to rest by then after a call is killed. */
 #define SETTLE_MS 2000
 
-/*
- * What makes another process run is put off, since most calls are shorter than it takes: a host is
- * told what has been heard with its next call, the limits of a call are watched once it has gone on
- * for a while.
- */
+/* A host is told what has been heard with its next call, for to tell it wakes it. */
 #define ACK_MS 100
 #define ACK_AT_ONCE ((size_t)64 * 1024) /* the host keeps what is not acknowledged */
-#define WATCH_AFTER_MS 50
 
 struct host {
 	struct loop *loop;                /* borrowed */
@@ -52,10 +46,8 @@ struct host {
 	size_t slot;                 /* at the keeper's */
 	struct kept_host *kept;      /* borrowed from the keeper; NULL: not kept */
 	bool rested, swept; /* in HOST_SETTLING: what the host and what the warden has found */
-	struct quiet sweeping, alone;  /* when the sweep at hand began; since when it is alone */
-	struct loop_timer kill_timer;  /* while it settles, and after a dismissal */
-	struct loop_timer ack_timer;   /* while something has been heard that is not acknowledged */
-	struct loop_timer watch_timer; /* until the limits of a call are watched */
+	struct loop_timer kill_timer; /* while it settles, and after a dismissal */
+	struct loop_timer ack_timer;  /* while something has been heard that is not acknowledged */
 	struct printed printed;
 	struct wire_reader reader;
 	uint64_t acked;
@@ -207,30 +199,14 @@ static void order(struct host *host, enum warden_order_type type, int signal)
 			(int)host->child.pid);
 }
 
-static void sweep(struct host *host)
-{
-	host->sweeping = quiet_now();
-	order(host, WARDEN_SWEEP, 0);
-}
-
-static void on_watch_timer(void *arg)
-{
-	order(arg, WARDEN_WATCH, 0);
-}
-
 /* The call has ended, and so does what it started. */
 static void settle(struct host *host)
 {
-	host->rested = false;
+	host->rested = host->swept = false;
 	if (host->kept)
 		host->kept->rested = 0;
 	post(host, HOST_ON_ANSWER);
-	/* A warden that watches has to be told that the call has ended. */
-	bool is_watching = host->watch_timer.slot == 0;
-	loop_cancel_timer(&host->watch_timer);
-	host->swept = !is_watching && quiet_holds(&host->alone);
-	if (!host->swept)
-		sweep(host);
+	order(host, WARDEN_SWEEP, 0);
 	/* What the call left may keep it from ever answering. */
 	loop_arm_timer(host->loop, &host->kill_timer, SETTLE_MS, on_kill_timer, host);
 }
@@ -351,8 +327,6 @@ static void read_control(struct host *host)
 			host->limit = (enum warden_limit)report.limit;
 		} else if (report.type == WARDEN_SWEPT) {
 			host->swept = true;
-			host->alone =
-				report.count == 0 ? host->sweeping : (struct quiet){ .newest = 0 };
 		}
 	}
 }
@@ -391,7 +365,6 @@ static void on_exit_event(void *arg, pid_t pid, int status)
 	printed_stop(&host->printed);
 	stop_socket(host);
 	loop_cancel_timer(&host->kill_timer);
-	loop_cancel_timer(&host->watch_timer);
 	post(host, HOST_ON_EXIT);
 	/* Kept until it is freed: by then what became of its call is on record. */
 	host->events->on_gone(host->arg);
@@ -490,13 +463,13 @@ static void resume(struct host *host)
 	host->rested = kept->rested;
 	if (host->state == HOST_BUSY) {
 		printed_resume(&host->printed, (size_t)kept->output_left);
-		on_watch_timer(host);
+		order(host, WARDEN_WATCH, 0);
 	}
 	send_queued(host);
 	if (host->state != HOST_SETTLING)
 		return;
 	/* Once more, for the answer to the first time may have been read already. */
-	sweep(host);
+	order(host, WARDEN_SWEEP, 0);
 	loop_arm_timer(host->loop, &host->kill_timer, SETTLE_MS, on_kill_timer, host);
 }
 
@@ -555,7 +528,6 @@ void host_free(struct host *host)
 	printed_stop(&host->printed);
 	loop_cancel_timer(&host->kill_timer);
 	loop_cancel_timer(&host->ack_timer);
-	loop_cancel_timer(&host->watch_timer);
 	wire_reader_release(&host->reader);
 	buf_release(&host->sending);
 	auto_close_fd(&host->child.socket_fd);
@@ -591,7 +563,7 @@ int host_give(struct host *host, const struct wire_call *call)
 		host->kept->output_left = host->printed.left;
 		host->kept->delivered = 0;
 	}
-	loop_arm_timer(host->loop, &host->watch_timer, WATCH_AFTER_MS, on_watch_timer, host);
+	order(host, WARDEN_WATCH, 0);
 	put_ack(host);
 	int result = wire_put_call(&host->sending, call);
 	if (result == 0)
