@@ -61,7 +61,7 @@ static void read_parts(const struct call *call)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct call call;
-	char tool[256];
+	char tool[TOOL_KEY_MAX];
 	if (dir_fd < 0)
 		make_dir();
 	write_record(data, size);

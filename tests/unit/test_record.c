@@ -50,7 +50,7 @@ static void a_record_is_loaded_as_it_was_saved(void **state)
 {
 	struct scratch *scratch = *state;
 	struct call call = make_call(&small), loaded;
-	char name[256];
+	char name[TOOL_KEY_MAX];
 	call.uid = 1000;
 	call.gid = 1001;
 	call.pid_ns = UINT64_C(4026531836);
@@ -81,7 +81,7 @@ static void a_mark_changes_the_header_alone(void **state)
 {
 	struct scratch *scratch = *state;
 	struct call call = make_call(&small), loaded;
-	char name[256];
+	char name[TOOL_KEY_MAX];
 	assert_int_equal(record_save(scratch->fd, &call, &small), 0);
 	call.state = CALL_RUNNING;
 	assert_int_equal(record_mark(scratch->fd, &call), 0);
@@ -95,7 +95,7 @@ static void what_is_no_record_is_not_loaded(void **state)
 {
 	struct scratch *scratch = *state;
 	struct call loaded;
-	char name[256];
+	char name[TOOL_KEY_MAX];
 	scratch_write(scratch, "77", "{}");
 	assert_true(record_load(scratch->fd, "77", &loaded, name) < 0);
 	assert_true(record_load(scratch->fd, "78", &loaded, name) < 0);
