@@ -83,7 +83,7 @@ static void what_is_gone_makes_room_and_its_number_does_not_come_again(void **st
 	begin(*state, &places);
 	uint32_t kept = places_number(&places, "kept@x/hello"), last = 0;
 	places.is_there = is_kept;
-	places.arg = "kept";
+	places.arg = (char[]){ "kept" };
 	places.sweep_at = 10;
 	for (int i = 0; i < 9; i++) {
 		auto_free char *key = xasprintf("gone@x/tool-%d", i);
