@@ -126,6 +126,7 @@ def test_what_is_no_file_in_the_place_of_one(mount, sly, work, kind, name):
         until(lambda: errors_of(mount, "sly/") or (kind == "sparse" and name == "index.py"), what="the error")
         is_served(mount)
         if kind == "sparse" and name == "index.py":  # a program may be large; that it is none is its own fault
+            until((mount / "sly").exists, what="the tool")
             done = run("echo '{\"code\":\"1\"}' >sly/call; cat sly/result.txt", cwd=mount.path)
             assert done.out, done
         else:

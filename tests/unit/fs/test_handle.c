@@ -3,6 +3,7 @@
 
 #include "fs/handle.h"
 #include "fs/listing.h"
+#include "tests/unit/fs/pages.h"
 #include "tests/unit/scratch.h"
 
 #define FILES 100 /* descriptors of this process: half of them for a uid */
@@ -16,7 +17,7 @@ static int setup(void **state)
 {
 	struct world *world = xcalloc(1, sizeof(*world));
 	const struct rlimit limit = { FILES, FILES };
-	world->state = xcalloc(1, sizeof(*world->state));
+	world->state = pages_calloc(sizeof(*world->state));
 	world->state->next_fh = 1;
 	*state = world;
 	if (setrlimit(RLIMIT_NOFILE, &limit) < 0)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "fs/link.h"
+#include "tests/unit/fs/pages.h"
 #include "tests/unit/scratch.h"
 
 #define FDS_MAX 8
@@ -19,7 +20,7 @@ struct world {
 
 static int setup(void **slot)
 {
-	struct world *world = xcalloc(1, sizeof(*world));
+	struct world *world = pages_calloc(sizeof(*world));
 	int pair[2];
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return -1;
