@@ -7,12 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Zeroed, to be freed with free(3); NULL: none. size becomes whole pages. */
+/* Zeroed, to be freed with free(3). Never NULL, as xcalloc(). */
 static inline void *pages_calloc(size_t size)
 {
 	size_t whole = (size + 4095) / 4096 * 4096;
 	void *memory = aligned_alloc(4096, whole);
-	return memory ? memset(memory, 0, whole) : NULL;
+	if (!memory)
+		abort();
+	return memset(memory, 0, whole);
 }
 
 #endif
