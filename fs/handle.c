@@ -52,13 +52,17 @@ static void forget_kept(struct handles *handles, uint64_t fh)
 	handles->free_kept[handles->free_count++] = (uint32_t)(kept - handles->state->handles);
 }
 
-void handles_forget_opened_by(struct handles *handles, uint64_t unique)
+uint64_t handles_opened_by(struct handles *handles, uint64_t unique)
 {
 	for (size_t i = 0; i < STATE_HANDLES; i++) {
 		const struct state_handle *kept = &handles->state->handles[i];
-		if (kept->fh && kept->open_unique == unique)
-			handles_drop(handles, kept->fh);
+		if (!kept->fh || kept->open_unique != unique)
+			continue;
+		if (kept->fh < handles->state->next_fh)
+			return kept->fh;
+		handles_drop(handles, kept->fh); /* its server died before all was noted */
 	}
+	return 0;
 }
 
 struct state_handle *handles_keep(struct handles *handles, uint64_t ino, uint64_t unique)

@@ -80,8 +80,11 @@ struct handle *handles_get(const struct handles *handles, uint64_t fh);
  */
 struct state_handle *handles_keep(struct handles *handles, uint64_t ino, uint64_t unique);
 
-/* Where an open is repeated, nobody ever got the number that its first time gave. */
-void handles_forget_opened_by(struct handles *handles, uint64_t unique);
+/*
+ * The number that the `call` file got when the open `unique` came to an earlier server, which may have
+ * answered: then somebody uses it. 0: it got none.
+ */
+uint64_t handles_opened_by(struct handles *handles, uint64_t unique);
 
 /*
  * The handle of a number that an earlier server has given, made anew from the node number. NULL and

@@ -175,8 +175,10 @@ static int open_to_write(struct server *server, const struct node *node, const s
 		return -EACCES;
 	const bool is_cancel = node->kind == NODE_ID_CANCEL;
 	uint64_t unique = session_unique(server->session);
-	if (session_is_repeat(server->session))
-		handles_forget_opened_by(&server->handles, unique);
+	fi->fh = session_is_repeat(server->session) ? handles_opened_by(&server->handles, unique)
+						    : 0;
+	if (fi->fh)
+		return 0;
 	/* callfile_free() gives it back. */
 	if (!is_cancel && !quota_take(&server->open_calls, ctx->uid, 1))
 		return -EMFILE;
@@ -244,8 +246,8 @@ static void on_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	}
 	uint64_t fh = fi->fh;
 	set_caching(&node, fi);
-	/* Interrupted meanwhile: no release will come. */
-	if (fuse_reply_open(req, fi) == -ENOENT)
+	/* Interrupted meanwhile: no release will come. Or an earlier server has answered it. */
+	if (fuse_reply_open(req, fi) == -ENOENT && !session_may_be_answered(server->session))
 		handles_drop(&server->handles, fh);
 }
 

@@ -466,6 +466,11 @@ bool session_is_repeat(const struct session *session)
 	return session->repeats;
 }
 
+bool session_may_be_answered(const struct session *session)
+{
+	return session->repeats && !session->can_resend;
+}
+
 bool session_has_lost_data(const struct session *session)
 {
 	return session->lost_data;

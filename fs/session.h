@@ -48,6 +48,9 @@ uint64_t session_unique(const struct session *session);
 /* Whether the request at hand has come before: to a server that died before it answered. */
 bool session_is_repeat(const struct session *session);
 
+/* Whether a server that died may have answered it as well: the kernel does not tell. */
+bool session_may_be_answered(const struct session *session);
+
 /* Whether what the request at hand writes is lost: it is repeated from what was kept of it. */
 bool session_has_lost_data(const struct session *session);
 

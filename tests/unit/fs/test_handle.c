@@ -107,6 +107,20 @@ static void texts_in_memory_count_but_for_shared_ones(void **state)
 	bytes_unref(shared);
 }
 
+static void an_open_that_comes_again_gets_the_number_that_it_got(void **state)
+{
+	struct world *world = *state;
+	assert_non_null(handles_keep(&world->handles, 5, 77));
+	assert_int_equal(
+		handles_opened_by(&world->handles, 77), 0); /* it never came to an answer */
+	assert_non_null(handles_keep(&world->handles, 5, 78));
+	uint64_t fh = handles_add(&world->handles, handle_new(HANDLE_CANCEL), 1);
+	assert_int_equal(handles_opened_by(&world->handles, 78), fh);
+	assert_int_equal(handles_opened_by(&world->handles, 77), 0);
+	handles_drop(&world->handles, fh);
+	assert_int_equal(handles_opened_by(&world->handles, 78), 0);
+}
+
 #define handle_test(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
 int main(void)
@@ -115,6 +129,7 @@ int main(void)
 		handle_test(each_handle_has_a_number_of_its_own),
 		handle_test(a_uid_takes_half_and_leaves_the_rest_to_others),
 		handle_test(what_a_directory_holds_counts),
+		handle_test(an_open_that_comes_again_gets_the_number_that_it_got),
 		handle_test(texts_in_memory_count_but_for_shared_ones),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
